@@ -24,13 +24,16 @@ from tests.support.stores import FakeClock
 _PR_SET_PDEATHSIG = 1
 _TIMEOUT_S = 180  # after which a test fails with the stacks of its threads, and the next one runs
 _LONG_TIMEOUTS_S = {"full": 3600, "agents": 900}  # by marker or folder
+# Their tests take longest: at the end of a run, a worker with a long one would be waited for.
+_LONG_FIRST = frozenset({"agents", "crash", "docs", "migration", "package", "race", "simulation"})
+_LONG = frozenset({"agents", "crash", "migration", "race", "simulation"})  # folders; their tests share no fixtures
 BACKENDS = ("sqlite", pytest.param("postgres", marks=pytest.mark.postgres))
 # For slow tests of what does not depend on the store: the second one is left to `make test-full`.
 SLOW_BACKENDS = ("sqlite", pytest.param("postgres", marks=(pytest.mark.postgres, pytest.mark.full)))
 Open = Callable[..., Store]
 
 # A busy machine is no reason to fail: no property is about time.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("unhurried", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
 
@@ -41,13 +44,24 @@ def pytest_configure(config: pytest.Config) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+@pytest.hookimpl(trylast=True)  # after those that are not wanted have been removed
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = _spread(items, getattr(config, "workerinput", {}).get("workercount", 1))
     if not config.pluginmanager.hasplugin("timeout"):  # an environment from before it was required
         return
     for item in items:
         seconds = next((seconds for name, seconds in _LONG_TIMEOUTS_S.items() if name in item.keywords), _TIMEOUT_S)
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(seconds))
+
+
+def _spread(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Long tests first in each worker's part: all would wait at the end for one that a worker began last."""
+    long = [item for item in items if not _LONG.isdisjoint(item.nodeid.split("/"))]
+    short = [item for item in items if _LONG.isdisjoint(item.nodeid.split("/"))]
+    part = -(-len(short) // workers)
+    parts = [(*long[number::workers], *short[number * part :][:part]) for number in range(workers)]
+    return [item for one in parts for item in one]
 
 
 @pytest.fixture(autouse=True)

@@ -14,15 +14,22 @@ if TYPE_CHECKING:
     from jackline.app.request import Request
     from jackline.errors import JacklineError
     from jackline.exports.manifest import load_manifest
+    from jackline.exports.transcript import read_transcript
     from jackline.features.work import work_queue as work
+    from jackline.store.models import QueueOptions
 
-__all__ = ["Home", "JacklineError", "Request", "__version__", "load_manifest", "open_home", "work"]
+__all__ = [
+    "Home", "JacklineError", "QueueOptions", "Request", "__version__", "load_manifest", "open_home", "read_transcript",
+    "work",
+]  # fmt: skip
 
 _MODULES = {
     "Home": "jackline.app.home",
     "JacklineError": "jackline.errors",
+    "QueueOptions": "jackline.store.models",
     "Request": "jackline.app.request",
     "load_manifest": "jackline.exports.manifest",
+    "read_transcript": "jackline.exports.transcript",
     "open_home": "jackline.app.home",
     "work": "jackline.features.work.work_queue",
 }

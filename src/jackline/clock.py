@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import cache
 
 # macOS has no such clock; its monotonic clock stops while the machine sleeps.
 _BOOT_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -25,6 +26,7 @@ def host_name() -> str:
     return os.uname().nodename
 
 
+@cache  # no process outlives its boot
 def boot_id() -> str:
     """Identify this boot: the boot clock, a pid and the start time of a process are only valid within one boot."""
     if sys.platform == "darwin":

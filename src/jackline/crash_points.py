@@ -25,6 +25,7 @@ POINTS = (
     "probe.finished",
     "call.judged",
     "check.finished",
+    "host.effect.made",
     "views.written",
 )
 

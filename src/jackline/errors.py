@@ -95,6 +95,12 @@ class NotVerified(CaseRefused):
     exit_code = 16
 
 
+class WorktreeRefused(Refused):
+    """{detail}"""
+
+    exit_code = 1
+
+
 class SessionTaken(Refused):
     """session {detail} belongs to run {owner}, which has not ended; resume that run, or cancel it first"""
 
@@ -103,7 +109,7 @@ class DayBudgetSpent(Refused):
     """{detail}"""
 
     def __init__(self, detail: str, wake_at: int | None = None) -> None:
-        """`wake_at` is when the next day starts; None if the budget is only reserved."""
+        """`wake_at` is when the next day starts, or a moment later if the budget is only reserved."""
         super().__init__(detail)
         self.wake_at = wake_at
 
@@ -132,6 +138,10 @@ class AgentUnavailable(JacklineError):
     exit_code = 13
 
 
+class NotLoggedIn(AgentUnavailable):
+    """agent '{detail}' cannot be used: {why}"""
+
+
 class Ungated(AgentUnavailable):
     """the gate cannot hold agent '{detail}': {why}; install another version of it, or choose another agent"""
 
@@ -146,6 +156,12 @@ class Busy(JacklineError):
 
 class WorkspaceBusy(JacklineError):
     """run {detail} (#{number}) works in {folder}; wait for it with `jackline logs -f {detail}`, or share the folder with --share-workspace"""
+
+    permanent = False
+
+
+class NotStartable(JacklineError):
+    """run {detail} does not start now: {why}"""
 
     permanent = False
 
@@ -170,6 +186,20 @@ class QuestionsAnswered(JacklineError):
 
 class ReportNotWritten(JacklineError):
     """{detail} cannot be written ({why}); fix that, then run `jackline {command}`"""
+
+
+class ChannelDown(JacklineError):
+    """{detail}"""
+
+    permanent = False
+
+
+class MessageRefused(JacklineError):
+    """{detail}"""
+
+
+class MessageNotNeeded(JacklineError):
+    """{detail}"""
 
 
 class StoreError(JacklineError):

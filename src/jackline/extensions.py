@@ -22,7 +22,12 @@ HOOKS: dict[str, tuple[str, ...]] = {
         "jackline.features.importers.importer:list_leftovers",
     ),
     # (home): what needs a person, as entries of `app.inbox`
-    "inbox_entries": ("jackline.features.work.questions:list_inbox_entries",),
+    "inbox_entries": (
+        "jackline.features.work.questions:list_inbox_entries",
+        "jackline.features.service.start_failures:list_inbox_entries",
+    ),
+    # (home, run): why a service could not start the run, in words; empty if it could
+    "start_failure": ("jackline.features.service.start_failures:explain_start_failure",),
     # (home, entry of the inbox, text): store a person's answer to a question; the run that it lets continue, or None
     "answer_question": ("jackline.features.work.questions:answer_question",),
     # (store, run id): the ids of the open cases of a run
@@ -33,6 +38,32 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "unread_answers": ("jackline.features.work.run_questions:list_unread_answers",),
     # (store, run id): a section of the resume prompt with the answers to the questions of a run's agent
     "question_answers": ("jackline.features.work.run_questions:build_answers_section",),
+    # (store, run id, number of a turn, its role, its seat): a section to add to the prompt of that turn; may be empty
+    "turn_messages": ("jackline.features.bridge.bridge_access:add_messages",),
+    # (store, run): more files for the run's folder, each a name and its lines as JSON objects
+    "run_files": ("jackline.features.bridge.bridge_projection:list_run_files",),
+    # (store, run): what `jackline show` adds to its facts, as titles and texts
+    "run_facts": ("jackline.features.bridge.bridge_projection:list_run_facts",),
+    # (home): what a feature checks of the installation, as findings of `app.doctor`
+    "doctor_findings": ("jackline.features.notify.channel_check:check_channels",),
+    # (home): what a feature does inside a running service, as a list of `app.service_tasks.ServiceTask`
+    "service_tasks": (
+        "jackline.features.notify.service_task:list_tasks",
+        "jackline.features.replies.reply_listener:list_tasks",
+        "jackline.features.triggers.trigger_task:list_service_tasks",
+        "jackline.features.schedules.service_task:list_tasks",
+        "jackline.features.pull_requests.poll_task:list_tasks",
+    ),
+    # (home): processes of the home wrote something that a service should look at
+    "wake_services": ("jackline.features.service.wake_signal:wake_services",),
+    # (home): a service of this home that lives and takes new work, or None
+    "living_service": ("jackline.features.service.presence:find_living_service",),
+    # (home): an attempt has begun at a run with an address to ping; it must not wait
+    "run_started": ("jackline.features.notify.ping:send_in_background",),
+    # (home): a command that works on runs has done its work; called only if the home has channels
+    "work_done": ("jackline.features.notify.after_work:deliver_after_work",),
+    # (home, message, channel): a message of features.notify with what a feature adds for a channel, such as buttons
+    "channel_message": ("jackline.features.replies.reply_offer:add_reply_codes",),
     # (ids of open cases): a section of the resume prompt, its title and its items
     "resume_sections": ("jackline.features.cases.learning:build_resume_section",),
 }

@@ -93,11 +93,14 @@ def format_age(at: int, now: int) -> str:
     return f"{age // size}{unit} ago"
 
 
-def parse_time(text: str, now: int) -> int:
-    """Parse 2h or 3d as a time before `now`, or a date, which is local without a zone; otherwise raise ValueError."""
-    ago = parse_duration(text)
-    if ago is not None:
-        return now - ago
+def parse_time(text: str, now: int, *, ahead: bool = False) -> int:
+    """Parse 2h or 3d as a time before `now`, or a date, which is local without a zone; otherwise raise ValueError.
+
+    `ahead`: 2h is a time after `now`.
+    """
+    length = parse_duration(text)
+    if length is not None:
+        return now + length if ahead else now - length
     from datetime import datetime
 
     try:

@@ -82,10 +82,10 @@ class Stage:
 
     # --- commands
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """A jackline command that is left running; it is ended with the test."""
+    def start(self, *words: str, program: tuple[str, ...] = ("-m", "jackline")) -> subprocess.Popen[str]:
+        """A jackline command that is left running; it is ended with the test. `program`: how Python starts it."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "jackline", *words],
+            [sys.executable, *program, *words],
             cwd=self.repository,
             env=self.environment,
             stdin=subprocess.DEVNULL,

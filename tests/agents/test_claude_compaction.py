@@ -54,8 +54,8 @@ def test_a_session_that_goes_on_in_a_new_process_is_given_the_case_too(set_stage
     stage = set_stage(
         Reply(shell=f"{OPEN_CASE} && {learn}"), Reply(say="done"), Reply(shell=keep), Reply(say="now it is")
     )
-    assert stage.run("find out why").code == 16
-    assert stage.type("resume", RUN).code == 0
+    assert stage.run("find out why", "--max-iterations", "1").code == 16
+    assert stage.type("resume", RUN, "--max-iterations", "2").code == 0
     text = stage.model.wait(3)[2].text
     assert "L001 cold: docs/cache.md is not tracked by git" in text, "why it did not end well"
     assert HYPOTHESIS in text.partition(GIVEN_BACK)[2]

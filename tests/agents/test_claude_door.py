@@ -14,7 +14,7 @@ import pytest
 
 from jackline.agents.claude.claude_adapter import ADAPTER, ClaudeAdapter
 from jackline.agents.claude.claude_hooks import HOOKS
-from jackline.app import trust
+from jackline.app import own_files, trust
 from jackline.app.canary import build_request
 from jackline.app.canary_trial import find_gate_fault
 from jackline.app.home import open_home
@@ -98,7 +98,7 @@ class Door(Stage):
         if place == "project":  # an untrusted project orders nothing: tests/agents/test_project_settings.py
             where = str(self.repository)
             with open_home(str(self.home)) as home:
-                trust.trust_project(home, where, trust.hash_project(where))
+                own_files.trust_project(home, where, trust.hash_project(where))
 
 
 SetStage = Callable[..., Door]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jackline.app import trust
+from jackline.app import own_files, trust
 from jackline.app.home import open_home
 from jackline.fake_model.script import Reply
 from tests.agents.conftest import Play
@@ -167,7 +167,7 @@ def give_trust(stage: Stage, folder: Path | None = None) -> None:
     """As `jackline trust` at a terminal does, after a person agreed."""
     place = str(folder or stage.repository)
     with open_home(str(stage.home)) as home:
-        trust.trust_project(home, place, trust.hash_project(place))
+        own_files.trust_project(home, place, trust.hash_project(place))
 
 
 def notes(stage: Stage, run_id: str) -> list[str]:

@@ -8,9 +8,13 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tests.support.command_server import start_jackline
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SECONDS = 60.0
@@ -65,17 +69,21 @@ class Place:
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
         """Start a command; it is killed when the test ends."""
-        return self.execute([sys.executable, "-m", "jackline", *words], **more)
+        return self._start(partial(start_jackline, words), more)
 
     def python(self, program: str, *words: str, **more: Any) -> subprocess.Popen[str]:
         """Start a Python program in the same place."""
         return self.execute([sys.executable, "-c", program, *words], **more)
 
     def execute(self, argv: list[str], **more: Any) -> subprocess.Popen[str]:
+        """Start any program in the same place."""
+        return self._start(partial(subprocess.Popen, argv), more)
+
+    def _start(self, start: Callable[..., subprocess.Popen[str]], more: dict[str, Any]) -> subprocess.Popen[str]:
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
         environment = self.environment(**options.pop("environ", {}))
         folder = options.pop("cwd", self.repository)
-        process: subprocess.Popen[str] = subprocess.Popen(argv, cwd=folder, env=environment, text=True, **options)
+        process = start(cwd=folder, env=environment, text=True, **options)
         self.started.append(process)
         return process
 

@@ -23,6 +23,7 @@ REFUSED = "is refused inside a run of this home"
 # The arguments with which each command is tried; "done" is a run that has ended.
 WORDS = {
     "run": "x --agent scripted", "resume": "done", "answer": "done allow", "cancel": "done", "fork": "done",
+    "enqueue": "x --agent scripted", "hold": "done", "attach": "done", "sessions": "", "compare": "agent done",
     "inbox": "--list", "tasks show": "agent_management", "tasks new": "t", "show": "done", "logs": "done",
     "receipts": "done", "verify": "done", "export": "done", "work enqueue": "--kind k --id one", "work claim": "three",
     "work renew": "three", "work resolve": "two", "work release": "three", "work annotate": "one --notes n",
@@ -32,7 +33,15 @@ WORDS = {
     "case learning": "review", "case close": "--summary s --verification true --force why", "case switch": "20",
     "case hook": "claude", "policy explain": "--command ls", "policy check": "{folder}/policy.toml",
     "trust": "--show", "scaffold": "{folder}/instance --host h --agent a", "import": "{folder}", "completion": "bash",
+    "worktree open": "done", "worktree merge": "done", "worktree salvage": "done",
+    "channel add": "phone", "channel reopen": "phone",
+    "service install": "--no-start",
+    "trigger add": "t --run-end x --agent scripted", "trigger show": "t", "trigger pause": "t", "trigger resume": "t",
+    "trigger remove": "t", "trigger history": "t",
+    "schedule add": "m @daily x --agent claude", "schedule show": "n", "schedule pause": "n", "schedule resume": "n",
+    "schedule remove": "n", "schedule history": "n", "schedule run-now": "n",
     "db backup": "{folder}/copy", "demo": "--keep {folder}/demo", "drill": "--case read-only --keep {folder}/drill",
+    "notify": "hello", "bridge": "done", "findings": "done",
 }  # fmt: skip
 # Allowed with these flags only.
 PARTLY = {"run": "--dry-run", "inbox": "--list", "trust": "--show"}
@@ -75,6 +84,9 @@ def any_place(place: Place, request: pytest.FixtureRequest) -> Place:
     assert place.play(SAY, words=("--run-id", "done")).code == 0
     for item in ("two", "three"):
         assert place.type("work", "enqueue", "--kind", "k", "--id", item).code == 0
+    words = ("trigger", "add", "t", "--run-end", "x", "--agent", "scripted", "--script", place.script(SAY))
+    assert place.type(*words).code == 0
+    assert place.type("schedule", "add", "n", "@daily", "x", "--agent", "claude").code == 0
     return place
 
 
@@ -129,6 +141,13 @@ def test_without_the_flag_that_only_reads_a_command_is_refused(place: Place) -> 
     tried = try_below_run(place, *plain, *flagged, "{jackline} --version", "{jackline} run --help")
     assert [ended.code for ended in tried] == [2, 2, 2, 0, 0, 0, 0, 0]
     assert all(REFUSED in ended.err for ended in tried[:3])
+
+
+@linux
+def test_notices_are_read_and_not_sent(place: Place) -> None:
+    tried = try_below_run(place, "{jackline} notices --deliver", "{jackline} notices --retry all", "{jackline} notices")
+    assert [ended.code for ended in tried] == [2, 2, 0]
+    assert all(REFUSED in ended.err for ended in tried[:2])
 
 
 def test_a_new_command_and_a_new_action_are_refused() -> None:

@@ -23,7 +23,11 @@ CASES: dict[str, tuple[int, list[dict[str, Any]], tuple[str, ...], dict[str, Any
         {"state": "failed", "failure": "connectivity", "detail": "no route"},
     ),
     "budget": (15, [CALL, CALL], ("--max-calls", "1"), {"state": "waiting", "reason": "budget"}),
-    "refuted": (16, [SAY], ("--proof", "false"), {"state": "failed", "failure": "proof", "proof": "refuted"}),
+    "refuted": (
+        16, [SAY], ("--proof", "false", "--max-iterations", "1"),
+        {"state": "failed", "failure": "proof", "proof": "refuted"},
+    ),
+    "stuck": (16, [SAY], ("--proof", "false"), {"state": "failed", "failure": "no_progress", "proof": "refuted"}),
     "ungated": (
         18, [{"call": {"tool": "sneak", "ungated": True, "run": "true"}}, {"hang": True}], (),
         {"state": "failed", "failure": "ungated"},

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.place import EFFECT_RULE, SAY, Ended, Place, is_one_line
+from tests.conftest import SLOW_BACKENDS
 
 WAITS = 14
 CANCELLED = 17
@@ -17,10 +18,11 @@ RULE = EFFECT_RULE.replace('key = ["to"]', 'key = ["to", "text"]')
 ERROR = {"error": {"class": "agent_error", "detail": "no"}}
 
 
-@pytest.fixture
-def either(tmp_path: Path, database: str) -> Iterator[Place]:
+@pytest.fixture(params=SLOW_BACKENDS)
+def either(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     """A place with each of the stores."""
-    made = Place(tmp_path, {"JACKLINE_DATABASE": database} if "://" in database else {})
+    shared = request.param == "postgres"
+    made = Place(tmp_path, {"JACKLINE_DATABASE": request.getfixturevalue("postgres_database")} if shared else {})
     made.repository.mkdir()
     yield made
     made.close()

@@ -35,11 +35,11 @@ def test_a_session_that_wakes_up_finishes_its_work(place: Place) -> None:
 IMPATIENT = """
 import sys
 from jackline.cli.main import main
-from jackline.engine import runtime
-real, looks = runtime.Timeouts.find_next, []
+from jackline.engine import timeouts
+real, looks = timeouts.Timeouts.find_next, []
 
 def find_next(self):
-    if self._calls_until() <= runtime.boot_ms():
+    if self._calls_until() <= timeouts.boot_ms():
         found = real(self)
         return found and (min(found[0], 0.02), found[1])  # look again soon: a call may have started
     spec, self._spec = self._spec, self._spec._replace(idle_timeout_ms=20)
@@ -49,7 +49,7 @@ def find_next(self):
         open(sys.argv[1], "w").close()
     return looks[-1]
 
-runtime.Timeouts.find_next = find_next
+timeouts.Timeouts.find_next = find_next
 sys.exit(main(sys.argv[2:]))
 """
 

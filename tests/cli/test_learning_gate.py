@@ -13,6 +13,7 @@ from jackline.features.cases.learning import REVIEW_COMMAND
 from tests.cli.place import SAY, Ended, Place, is_one_line
 
 UNRESOLVED = 16
+ONCE = ("--max-iterations", "1")
 START = "jackline case start 'why is it slow?' --skip-intake"
 LEARN = "jackline case learning add --kind doc-gap --summary 'caches are cold' --repo-action docs --path docs/cache.md"
 NO_ACTION = "jackline case learning add --kind doc-gap --summary 'a one-off' --repo-action none --reason 'never again'"
@@ -110,12 +111,13 @@ def test_a_run_without_a_case_has_no_review(place: Place) -> None:
 
 @pytest.mark.usefixtures("repository")
 def test_an_unresolved_learning_fails_the_run_and_says_what_to_do(place: Place) -> None:
-    ended = play(place, shell(START), shell(LEARN))
+    ended = play(place, shell(START), shell(LEARN), words=ONCE)
     assert (ended.code, ended.json["failure"]) == (UNRESOLVED, "learnings"), ended
     (case,) = place.type("case", "list", "--json").rows
     look = f"jackline case learning review --case {case['id']}"
     assert ended.json["detail"] == (
-        f"1 learning is unresolved (L001): `{look}` shows what is missing; a resume tells the agent"
+        f"1 learning is unresolved (L001): `{look}` shows what is missing; 1 of 1 iterations are used: "
+        "`jackline resume r1 --max-iterations N` continues it"
     )
     assert "docs/cache.md" in place.type(*look.split()[1:]).out
     ((code, output),) = reviews(place)
@@ -125,7 +127,7 @@ def test_an_unresolved_learning_fails_the_run_and_says_what_to_do(place: Place) 
 
 @pytest.mark.usefixtures("repository")
 def test_the_proof_is_not_run_for_what_has_to_change_anyway(place: Place) -> None:
-    ended = play(place, shell(START), shell(LEARN), words=("--proof", "touch ../proved"))
+    ended = play(place, shell(START), shell(LEARN), words=("--proof", "touch ../proved", *ONCE))
     assert (ended.code, ended.json["proof"]) == (UNRESOLVED, "unverified")
     assert not (place.folder / "proved").exists()
 
@@ -159,11 +161,11 @@ def test_a_resume_tells_the_agent_and_goes_on_to_success(place: Place) -> None:
     steps = [shell(START, attempt=1), shell(LEARN, attempt=1), shell(WRITE, attempt=2)]
     script = place.folder / "forgetful.json"  # one that comes to each step in each attempt
     script.write_text(json.dumps({"version": 1, "session": False, "steps": steps}))
-    words = ("run", "--agent", "scripted", "--script", str(script), "--run-id", "r1")
+    words = ("run", "--agent", "scripted", "--script", str(script), "--run-id", "r1", *ONCE)
     assert place.type(*words).code == UNRESOLVED
     page = (place.home / "runs" / "r1" / "RESUME.md").read_text()
     assert "docs/cache.md is not tracked by git" in page
-    ended = place.type("resume", "r1", "--json")
+    ended = place.type("resume", "r1", "--max-iterations", "2", "--json")
     assert (ended.code, ended.json["state"]) == (0, "succeeded"), ended
     told = shown(place)["turns"][1]["prompt"]
     assert f"the host ran `{REVIEW_COMMAND}`, and it failed (exit code 1)" in told
@@ -194,7 +196,7 @@ def test_the_transcript_and_the_screen_show_the_review(place: Place) -> None:
 
 @pytest.mark.usefixtures("repository")
 def test_the_transcript_of_a_failed_review_says_fail(place: Place) -> None:
-    assert play(place, shell(START), shell(LEARN)).code == UNRESOLVED
+    assert play(place, shell(START), shell(LEARN), words=ONCE).code == UNRESOLVED
     rows = [json.loads(line) for line in (place.home / "runs" / "r1" / "transcript.jsonl").read_text().splitlines()]
     assert [row["signal"] for row in rows if row.get("signal")][-1] == "FAIL"
 

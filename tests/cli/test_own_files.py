@@ -86,6 +86,8 @@ def test_a_change_while_a_run_lives_is_confirmed_before_the_next_one(place: Plac
     assert code == 0, seen
     assert place.play(SAY).code == 0  # asked once
     assert len(events(place, "settings_changed")) == 1
+    kinds = [row["kind"] for row in place.type("notices", "--json").rows]
+    assert kinds.count("settings.changed") == 1
     assert events(place, "settings_confirmed") == [{"files": [str(path)], "projects": []}]
 
 
@@ -277,3 +279,22 @@ def test_settings_that_name_another_home_hide_no_change(place: Place, move: str,
     assert place.trust().code == 0
     assert place.play(SAY).code == 0
     assert place.play(SAY).code == 0
+
+
+def test_a_channel_that_an_agent_adds_starts_no_program(place: Place) -> None:
+    path, marker = own(place), place.folder / "started"
+    seen = place.folder / "seen"
+    path.write_text(f'[channels.mine]\ntype = "command"\ncommand = ["touch", "{seen}"]\n')
+    (place.folder / "added").write_text(f'[channels.theirs]\ntype = "command"\ncommand = ["touch", "{marker}"]\n')
+    ended = play_shell(place, f"cat {place.folder}/added >> {path}")
+    assert ended.code == 0, ended
+    assert (seen.exists(), marker.exists()) == (True, False)  # the channels that the command started with still work
+    place.type("cancel", "1")
+    delivered = place.type("notices", "--deliver")
+    assert "jackline trust" in delivered.err, delivered
+    for words in (("notify", "--test"), ("notices", "--missing")):
+        assert is_refused(place.type(*words), str(path))
+    assert not marker.exists()
+    assert place.trust().code == 0
+    assert place.type("notify", "--test").code == 0
+    assert marker.exists()

@@ -20,6 +20,7 @@ READING = (
     ("logs", "r"),
     ("logs", "r", "--events"),
     ("logs", "-f", "r"),
+    ("bridge", "r"),
     ("receipts", "r"),
     ("verify", "r"),
     ("dashboard", "--print"),

@@ -35,6 +35,19 @@ def test_a_signal_parks_the_run_and_names_the_command_to_go_on(place: Place, num
     assert place.type(*shlex.split(command[1])).code == 0
 
 
+def test_a_process_in_the_background_that_is_told_to_end_leaves_the_run_due_at_once(place: Place) -> None:
+    """A machine that shuts down is no person who pauses the run."""
+    steps = ({"touch": place.path("on")}, {"hang": True, "when": {"attempt": 1}}, SAY)
+    running = place.start_playing(*steps, words=WORDS, environ={"JACKLINE_DETACHED": "1"})
+    place.wait_for("on")
+    running.send_signal(signal.SIGTERM)
+    ended = place.end_of(running)
+    assert (ended.code, "waiting: retry" in ended.out) == (130, True), ended
+    shown = place.type("show", "r", "--json").json
+    assert shown["detail"] == "its process was shut down"
+    assert place.type("resume", "r").code == 0
+
+
 def test_pressing_again_changes_nothing(place: Place) -> None:
     steps = ({"ignore": ["SIGTERM", "SIGINT"]}, {"touch": place.path("on")}, {"hang": True})
     running = place.start_playing(*steps, words=(*WORDS, "--grace-seconds", "1", "--json"))

@@ -17,10 +17,7 @@ import pytest
 
 from jackline.formatting import measure_width
 from tests.cli.place import EFFECT_RULE, SAY, SECONDS, SEND, SEND_FAILS, Place
-
-# The program gets the terminal as its own, so that Ctrl-C typed into it becomes a signal.
-AT_TERMINAL = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-JACKLINE = "os.execv(sys.executable, [sys.executable, '-m', 'jackline', *sys.argv[1:]])"
+from tests.support.command_server import AT_TERMINAL, start_jackline
 
 
 class Terminal:
@@ -31,18 +28,22 @@ class Terminal:
         place: Place,
         *words: str,
         redirect: tuple[int, str] | None = None,
-        program: str = JACKLINE,
+        program: str = "",  # instead of jackline
         cwd: str | None = None,
         **environ: str,
     ) -> None:
         self.ours, theirs = pty.openpty()
         environment = place.environment(**{"TERM": "xterm", "COLUMNS": "100", **environ})
-        argv = [sys.executable, "-c", AT_TERMINAL + program, *words]
         streams: dict[str, Any] = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
         with contextlib.ExitStack() as stack:
             if redirect is not None:
                 streams[("stdin", "stdout", "stderr")[redirect[0]]] = stack.enter_context(open(redirect[1], "w"))
-            self.process = subprocess.Popen(argv, cwd=cwd or place.repository, env=environment, **streams)
+            where: dict[str, Any] = {"cwd": cwd or str(place.repository), "env": environment}
+            if program:
+                argv = [sys.executable, "-c", AT_TERMINAL + program, *words]
+                self.process = subprocess.Popen(argv, text=True, **where, **streams)
+            else:
+                self.process = start_jackline(words, at_terminal=True, text=True, **where, **streams)
         os.close(theirs)
         self.seen = ""
 

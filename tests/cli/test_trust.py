@@ -255,6 +255,7 @@ def test_an_untrusted_projects_settings_only_tighten(place: Place) -> None:
     assert untrusted == {
         "max_usd": 20, "max_calls": 10_000, "max_tokens": 9, "idle_seconds": 900, "retries": 0, "timeout_seconds": 901,
         "max_steps": 499, "grace_seconds": 5, "max_seconds": 28_800, "max_iterations": 20,
+        "max_repeats": 25, "review_rounds": 3,
     }  # fmt: skip
     noted = place.type("config").err
     assert "max_usd stays 20, not 50" in noted

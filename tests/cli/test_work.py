@@ -15,9 +15,10 @@ import pytest
 from jackline.engine import run_env
 from tests.cli.place import SAY, Place, is_one_line
 from tests.cli.test_startup_imports import HEAVY, PROGRAM
+from tests.conftest import SLOW_BACKENDS
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(params=SLOW_BACKENDS)
 def queue(place: Place, request: pytest.FixtureRequest) -> Place:
     """A place with a database of each kind."""
     if request.param == "postgres":

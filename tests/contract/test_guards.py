@@ -124,6 +124,20 @@ def ask_over_socket(ledger: CallLedger, folder: Path, token: str = TOKEN) -> tup
         gate.close()
 
 
+def test_a_suspended_attempt_does_not_take_the_gate_of_its_successor_away(tmp_path: Path) -> None:
+    """It wakes up after another process took its run over, and then closes, or even opens, its own gate."""
+    ledger: Any = None
+    first, late, second = (SocketGate(str(tmp_path), ledger, TOKEN, lambda _error: None, n) for n in (2, 1, 3))
+    assert [one.name for one in tmp_path.iterdir()] == [os.path.basename(second.address)]  # the others were dead
+    third = SocketGate(str(tmp_path), ledger, TOKEN, lambda _error: None, 2)
+    for gate in (first, late, third):
+        gate.close()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(second.address)
+    second.close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def ask_over_http(ledger: CallLedger, _folder: Path, token: str = TOKEN) -> tuple[str, str]:
     gate = HttpGate(ledger, TOKEN, HOOKS, lambda _error: None)
     gate.open()

@@ -1,4 +1,7 @@
-"""What PostgreSQL does with the questions of a dashboard: in a big table it must not plan each of them anew."""
+"""What PostgreSQL does with the questions of a dashboard and of a service.
+
+In a big table it must not plan each question of a dashboard anew, and it must count the batches of the queue once.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pytest
 from jackline.domain.states import WorkStatus
 from jackline.features.reports.report_queries import ReportQueries
 from jackline.store.open import open_store
+from jackline.store.queries import expand_query, load_queries, use_percent_parameters
 from jackline.store.store import Store
 
 pytestmark = pytest.mark.postgres
@@ -62,3 +66,12 @@ def test_the_kinds_of_a_status_are_planned_once(filled: Store) -> None:
 def test_a_limit_is_kept_whichever_it_is(filled: Store) -> None:
     for limit in (3, 0, 30, 3):
         assert len(ReportQueries(filled).list_items_in(WorkStatus.PENDING, limit)) == min(limit, 26)
+
+
+def test_the_batches_of_the_queue_are_counted_once_and_not_for_each_run(filled: Store) -> None:
+    sql = use_percent_parameters(expand_query(load_queries("postgres")["startable_runs"]), {})
+    names = ("running", "queued", "waiting", "succeeded", "retry", "limited", "budget")
+    values = {**dict.fromkeys(names, "queued"), "at": 0, "limit": 10}
+    plan = "\n".join(row[0] for row in connection(filled).execute(f"EXPLAIN {sql}", values).fetchall())
+    assert "Aggregate" in plan
+    assert "SubPlan" not in plan, plan

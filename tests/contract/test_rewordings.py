@@ -213,6 +213,28 @@ def test_a_fork_knows_the_effects_of_its_parent_in_other_words(store: Store, fol
     assert is_allowed(child, "send E7")
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["cp f /etc/x", "cat f > /etc/x", "cat f | tee /etc/x", "gsutil cp f gs://b/f", "gh gist create f", "surge dist"],
+)
+def test_the_same_words_about_a_file_that_changed_are_another_effect(store: Store, folder: Path, command: str) -> None:
+    sessions = Sessions(store, folder, "", ("outside.write", "cloud.change", "gh.gist=gh:create:*", "deploy.send"))
+    sessions.run = sessions.run._replace(spec=sessions.run.spec._replace(policy_version=3))
+    sessions.crash()
+    (folder / "dist").mkdir()
+    (folder / "dist" / "page").write_text("1")
+    (folder / "f").write_text("1")
+    sessions.make(command)
+    assert sessions.ask(command).decision is Decision.STORED
+    (folder / "f").write_text("12")
+    (folder / "dist" / "page").write_text("12")
+    sessions.make(command)
+    (folder / "f").write_text("123")
+    (folder / "dist" / "page").write_text("123")
+    sessions.crash()
+    assert sessions.ask(command).decision is Decision.ASK
+
+
 def test_an_older_run_keeps_its_keys(store: Store, folder: Path) -> None:
     sessions = Sessions(store, folder, PLAIN)
     sessions.run = sessions.run._replace(spec=sessions.run.spec._replace(policy_version=1))

@@ -11,7 +11,7 @@ import pytest
 
 from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact, broken_at
-from jackline.domain.records import Check, Notice, RunStatus, Turn
+from jackline.domain.records import Check, Notice, RunStatus, SessionUse, Turn
 from jackline.domain.states import RunState
 from jackline.errors import Refused, StoreError
 from jackline.store.models import RunChange, RunQuery, Settlement
@@ -174,7 +174,7 @@ def test_text_that_cannot_be_stored_is_replaced_and_nothing_fails(store: Store) 
         RunStatus(state=RunState.FAILED, detail=DIRTY),
         Turn("run-1", 1, 1, 1, "work", DIRTY, DIRTY, DIRTY, AT, last_message=DIRTY),
         Check("run-1", 2, 1, DIRTY, AT, output=DIRTY),
-        (DIRTY, DIRTY),
+        SessionUse(DIRTY, DIRTY),
         notice=Notice("n", "run-1", "kind", DIRTY, DIRTY, "", AT),
         actor=DIRTY,
     )

@@ -6,7 +6,7 @@ import pytest
 
 from jackline.domain.agent_health import AgentHealth
 from jackline.domain.events import Fact
-from jackline.domain.records import Lease
+from jackline.domain.records import Lease, SessionUse
 from jackline.domain.states import RunState
 from jackline.errors import SessionTaken
 from jackline.store.models import RunChange
@@ -15,7 +15,7 @@ from tests.support.stores import AT, begun
 
 
 def takes(store: Store, lease: Lease, session: str, agent: str = "claude") -> None:
-    store.leases.write_change(lease, RunChange(AT, (Fact("turn.launched"),), session=(agent, session)))
+    store.leases.write_change(lease, RunChange(AT, (Fact("turn.launched"),), session=SessionUse(agent, session)))
 
 
 def ends(store: Store, lease: Lease, state: RunState) -> None:

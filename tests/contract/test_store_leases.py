@@ -9,7 +9,7 @@ import pytest
 from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
-from jackline.domain.records import Check, Checkpoint, Lease, Notice, RunStatus, Turn
+from jackline.domain.records import Check, Checkpoint, Lease, Notice, RunStatus, SessionUse, Turn
 from jackline.domain.states import Failure, Phase, RunState, WaitReason
 from jackline.errors import Busy, CancelWanted, Fenced, Refused
 from jackline.store.models import RunChange, Settlement
@@ -173,7 +173,7 @@ def test_a_write_puts_everything_down_together(store: Store) -> None:
             life,
             turn=_TURN,
             check=_CHECK,
-            session=("claude", "session-1"),
+            session=SessionUse("claude", "session-1"),
             checkpoint=_CHECKPOINT,
             notice=_NOTICE,
             actor="heart",
@@ -201,11 +201,11 @@ def test_a_write_puts_everything_down_together(store: Store) -> None:
 def test_records_are_updated_by_their_number(store: Store) -> None:
     lease = begun(store)
     store.leases.write_change(
-        lease, RunChange(AT, turn=_TURN, check=_CHECK, session=("claude", "a"), checkpoint=_CHECKPOINT)
+        lease, RunChange(AT, turn=_TURN, check=_CHECK, session=SessionUse("claude", "a"), checkpoint=_CHECKPOINT)
     )
     ended = _TURN._replace(ended_at=AT + 9, exit_code=1, failure="crashed", last_message="bye", raw_lines=3)
     passed = _CHECK._replace(ended_at=AT + 9, exit_code=0, output="ok", tree="abc")
-    store.leases.write_change(lease, RunChange(AT, turn=ended, check=passed, session=("claude", "b")))
+    store.leases.write_change(lease, RunChange(AT, turn=ended, check=passed, session=SessionUse("claude", "b")))
     store.leases.write_change(lease, RunChange(AT, turn=ended._replace(number=2)))
     assert store.records.list_turns("run-1") == [ended, ended._replace(number=2)]
     assert store.records.list_checks("run-1") == [passed]

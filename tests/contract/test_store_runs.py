@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from jackline.domain.ids import repository_id
-from jackline.domain.records import RunStatus, Spec
+from jackline.domain.records import RunStatus, SessionUse, Spec
 from jackline.domain.states import RunState, WaitReason
 from jackline.errors import Conflict, NotFound, Refused
-from jackline.store.models import RunChange, RunQuery
+from jackline.store.models import RunChange, RunQuery, TmuxSession
 from jackline.store.store import Store
 from tests.support.stores import AT, HERE, begun, by_hand, claimed, made, new_run
 
@@ -114,7 +114,7 @@ def _garden(store: Store) -> None:
         if state is RunState.FAILED:
             lease = claimed(store, f"r{place:02d}")
             store.leases.write_change(
-                lease, RunChange(AT, status=RunStatus(state=state), session=(agent, f"session-{agent}"))
+                lease, RunChange(AT, status=RunStatus(state=state), session=SessionUse(agent, f"session-{agent}"))
             )
 
 
@@ -220,3 +220,29 @@ def test_a_run_with_settings_of_a_newer_version_can_be_read_but_not_claimed(open
     assert (run.spec.prompt, run.spec.unknown) == ("p", ("sandbox", "limits.disk"))
     with pytest.raises(Refused, match=r"settings unknown to this one: sandbox, limits\.disk"):
         claimed(later)
+
+
+def test_an_agent_is_listed_with_its_accounts(store: Store) -> None:
+    names = ("claude", "claude@work", "claude@home", "claude-two", "claudia", "codex@work", "claude@work")
+    for number, name in enumerate(names):
+        store.runs.create(new_run(f"run-{number}", spec={"agent": name}), AT + number)
+
+    def listed(agent: str, states: tuple[str, ...] = (), limit: int = 50) -> list[str]:
+        return [row.agent for row in store.runs.list_page(RunQuery(agent=agent, states=states, limit=limit))]
+
+    assert listed("claude") == ["claude@work", "claude@home", "claude@work", "claude"]
+    assert listed("claude", limit=2) == ["claude@work", "claude@home"]
+    assert listed("claude", states=("queued", "running")) == listed("claude")
+    assert listed("claude@work") == ["claude@work", "claude@work"]
+    assert listed("codex") == ["codex@work"]
+    assert listed("claude-two") == ["claude-two"]
+    assert listed("clau") == []
+
+
+def test_the_newest_terminal_session_of_a_run(store: Store) -> None:
+    made(store)
+    assert store.records.get_tmux_session("run-1") is None
+    first = TmuxSession(session="a", socket="/tmp/s", host="h", started_at=AT)
+    for session in (first, first._replace(session="b", started_at=AT + 1)):
+        store.runs.put_tmux_session("run-1", session)
+        assert store.records.get_tmux_session("run-1") == session

@@ -18,7 +18,7 @@ LIMIT = 1_000_000
 WORKING = RunStatus(state=RunState.RUNNING, phase=Phase.WORKING, turn=1, step=2)
 
 
-def end_turn(store: Store, lease: Lease, spent: int, at: int = AT, **status: object) -> None:
+def end_turn(store: Store, lease: Lease, spent: int, at: int = AT, day_budget: int = 0, **status: object) -> None:
     """Store the end of a turn that spent so much, as the attempt does."""
     turn = Turn(
         run_id=lease.run_id, number=1, step=2, attempt=lease.token, role="work", agent="claude", session=None,
@@ -26,6 +26,7 @@ def end_turn(store: Store, lease: Lease, spent: int, at: int = AT, **status: obj
     )  # fmt: skip
     values = {"spent": Spent(usd_micros=spent), **status}
     change = RunChange(at=at, facts=(Fact("turn.ended"),), status=WORKING._replace(**values), turn=turn)  # type: ignore[arg-type]
+    change = change._replace(day_budget=day_budget)
     store.leases.write_change(lease, change)
 
 
@@ -41,7 +42,7 @@ def test_a_turn_reserves_the_smaller_rest(store: Store) -> None:
     assert store.spending.reserve(two, LIMIT, None, AT) == 300_000
     with pytest.raises(DayBudgetSpent, match=r"\$1.00 is reserved by turns of run-1, run-2;") as refused:
         store.spending.reserve(three, LIMIT, 1, AT)
-    assert refused.value.wake_at is None
+    assert refused.value.wake_at == AT + 60_000
     assert reservations(store) == [("run-1", 700_000), ("run-2", 300_000)]
 
 
@@ -106,3 +107,38 @@ def test_the_takeover_settles_what_a_dead_worker_reserved(store: Store, clock: F
     end_turn(store, lease, 300_000)
     assert reservations(store) == []
     assert store.spending.reserve(lease, LIMIT, None, AT) == 700_000
+
+
+def test_a_notice_is_written_once_when_the_day_is_nearly_spent_and_once_when_it_is(store: Store) -> None:
+    lease, day = begun(store), format_date(AT)
+    for spent in (790_000, 800_000, 900_000, 1_000_000, 1_100_000):
+        end_turn(store, lease, spent, day_budget=LIMIT)
+    found = [(one.kind, one.subject, one.title, one.body) for one in reversed(store.notices.list_newest())]
+    assert sorted(found) == [
+        (
+            "budget.low",
+            f"budget:{day}",
+            f"the budget of {day} is nearly spent",
+            "$0.80 of $1.00; a run that needs more waits until 00:00 UTC",
+        ),
+        (
+            "budget.spent",
+            f"budget:{day}",
+            f"the budget of {day} is spent",
+            "$1.00 of $1.00; a run that needs more waits until 00:00 UTC",
+        ),
+    ]
+
+
+def test_without_a_budget_there_is_no_notice(store: Store) -> None:
+    end_turn(store, begun(store), 10 * LIMIT)
+    assert store.notices.list_newest() == []
+
+
+def test_the_rest_of_a_day_is_what_is_neither_spent_nor_reserved(store: Store) -> None:
+    one, two = begun(store), begun(store, "run-2")
+    store.spending.reserve(one, LIMIT, 300_000, AT)
+    assert store.spending.find_rest(LIMIT, AT) == 700_000
+    end_turn(store, one, 100_000)
+    store.spending.reserve(two, LIMIT, None, AT)
+    assert (store.spending.find_rest(LIMIT, AT), store.spending.find_rest(LIMIT, AT + DAY_MS)) == (0, LIMIT)

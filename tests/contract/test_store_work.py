@@ -225,6 +225,12 @@ def test_a_name_is_enough_to_hold(store: Store) -> None:
     assert WorkQueue(store).resolve(Hold("item-1", "one"), "succeed", AT).status is WorkStatus.DONE
 
 
+def test_a_question_about_a_run_of_another_home_is_asked_all_the_same(store: Store) -> None:
+    put(store, kind="question", payload='{"run":"elsewhere"}', question="really?")
+    (notice,) = store.notices.list_newest()
+    assert (notice.subject, "jackline work answer item-1 TEXT" in notice.body) == ("work:item-1", True)
+
+
 @pytest.mark.parametrize("change", ENDS)
 @pytest.mark.parametrize("question", ["", "really?"])
 def test_a_person_tidies_what_nobody_holds(store: Store, change: str, question: str) -> None:

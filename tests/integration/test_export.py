@@ -18,7 +18,7 @@ from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import Check, Lease, Run, Turn
+from jackline.domain.records import Check, Lease, Run, SessionUse, Turn
 from jackline.domain.run_inputs import CheckEnded, Recover, Recovered, RunCheck, RunCommand, StartTurn, TurnEnded
 from jackline.domain.states import Decision, Failure, RunState, WaitReason
 from jackline.engine.attempt import RunInput, run_attempt
@@ -121,7 +121,9 @@ class Played:
             spent=Spent(tokens_input=70, tokens_output=30, usd_micros=1_500),
         )
         open_calls = len(self._store.calls.list_open(run_id))
-        return RunInput(TurnEnded(self.now(), part.outcome, usage, open_calls), turn=ended, session=("claude", "s-1"))
+        return RunInput(
+            TurnEnded(self.now(), part.outcome, usage, open_calls), turn=ended, session=SessionUse("claude", "s-1")
+        )
 
     def _check(self, order: RunCheck) -> RunInput:
         check = Check(self._lease.run_id, order.step, self._lease.token, order.command, self.now())

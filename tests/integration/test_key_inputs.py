@@ -271,3 +271,27 @@ def test_a_folder_is_told_apart_by_what_is_in_it(work: Work, told: Asking) -> No
     assert told("x", wants=wants, fields={"1": "dist"})["file:1"] == before
     (work.tree / "dist" / "deep" / "a").write_text("12")
     assert told("x", wants=wants, fields={"1": "dist"})["file:1"] != before
+
+
+def test_a_source_folder_is_compared_without_the_data_of_git(work: Work, told: Asking) -> None:
+    folder = work.tree / "site"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "page").write_text("1")
+    wants = frozenset({"file:sources"})
+    first = told("surge site", wants, fields={"sources": "site"})
+    (folder / ".git" / "index").write_text("1")
+    assert told("surge site", wants, fields={"sources": "site"}) == first
+    (folder / "page").write_text("12")
+    assert told("surge site", wants, fields={"sources": "site"}) != first
+
+
+def test_of_a_large_source_folder_a_part_is_compared(work: Work, told: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_inputs, "_MOST_FILES", 2)
+    folder = work.tree / "site"
+    folder.mkdir()
+    for name in "abc":
+        (folder / name).write_text("1")
+    fields = {"sources": "site", "words": "site"}
+    found = told("surge site", frozenset({"file:sources", "file:words"}), fields=fields)
+    assert found["file:words"] == ""
+    assert found["file:sources"].startswith("part:")

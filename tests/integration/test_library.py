@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ def request(*steps: Mapping[str, object], run_id: str = "", proof: str = "", wor
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the program runs; its HOME is nobody's."""
     folder = tmp_path / "repository"
-    (folder / ".git").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(tmp_path))
     return folder
@@ -262,3 +263,34 @@ def test_every_name_of_the_api_is_loaded_on_use(name: str) -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = jackline.nothing
+
+
+# The names of agentpair's Go package `run`, as its documentation lists them.
+OF_AGENTPAIR = """
+ListAllRepos EntryType Manager NewManager Manager.FindBySessionID Manager.ListActive Manifest LoadManifest
+LoadManifestByPath NewManifest Manifest.IncrementIteration Manifest.IsComplete Manifest.IsSingleAgent Run State
+Transcript NewTranscript Transcript.Append LogEnd LogError LogExecute LogIteration LogResult LogSignal LogStart LogState
+Transcript.Path Transcript.ReadAll TranscriptEntry
+"""
+
+
+def test_every_name_of_the_predecessor_has_its_row() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
+    rows = [line.split("|")[1] for line in page.partition("## For users of agentpair")[2].splitlines() if "|" in line]
+    named = {word.removeprefix("Transcript.") for row in rows for word in re.findall(r"`([\w.]+)`", row)}
+    assert {name.removeprefix("Transcript.") for name in OF_AGENTPAIR.split()} == named - {"agentpair"}
+
+
+def test_a_handle_has_the_manifest_and_the_transcript(home: Home) -> None:
+    run = home.new_run(request(HELLO, run_id="r"))
+    run.work()
+    assert run.manifest == home.load_manifest(run.record)
+    assert (run.manifest.state, run.manifest.is_complete) == ("completed", True)
+    file = os.path.join(home.folder("r"), "transcript.jsonl")
+    assert jackline.read_transcript(file) == run.transcript
+    assert jackline.load_manifest(home.folder("r")).id == run.manifest.id
+    session = next(iter(run.manifest.metadata["sessions"].values()))
+    found = home.find_by_session(session)
+    assert found is not None
+    assert found.id == "r"
+    assert home.list_active() == []

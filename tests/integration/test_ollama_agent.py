@@ -345,8 +345,8 @@ TIMED_OUT = """
 import os, sys
 from jackline.cli.main import main
 from jackline.domain.run_inputs import StopReason
-from jackline.engine import runtime
-runtime.Timeouts.find_next = lambda self: self._started and (0 if os.path.exists("pid") else 0.02, StopReason.WALL)
+from jackline.engine import timeouts
+timeouts.Timeouts.find_next = lambda self: self._started and (0 if os.path.exists("pid") else 0.02, StopReason.WALL)
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 
 from jackline.clock import boot_ms
+from jackline.domain.records import Spec
 from jackline.domain.states import CallClass, ReasonCode, Replay
 from jackline.engine import probes
-from jackline.engine.process import Warden
+from jackline.engine.probes.findings import DID_NOT
+from jackline.engine.probes.prober import Prober
+from jackline.engine.process import Warden, WardenLost
 from jackline.policy.rules import NAME_SEPARATOR, Rule
 from tests.support.probing import AT, Doubt
 
@@ -429,6 +432,21 @@ def test_one_that_cannot_be_run(tmp_path: Path, warden: Warden) -> None:
     change, evidence = doubt.found(doubt.call({}))
     assert change == "doubt"
     assert "it could not be started" in evidence
+
+
+def test_one_whose_warden_is_gone_runs_below_a_new_one(tmp_path: Path, warden: Warden) -> None:
+    """A warden that reached its deadline while its supervisor was suspended says nothing about the call."""
+    doubt, lost = shell("exit 1", tmp_path, warden), [WardenLost("its deadline has passed")]
+
+    def find_warden() -> Warden:
+        if lost:
+            raise lost.pop()
+        return warden
+
+    spec = Spec("do it", str(tmp_path), rules=doubt.rules)
+    settled = Prober(spec, doubt.env, 30.0, find_warden).probe_call(doubt.call({}), AT + 1)
+    assert settled is not None
+    assert settled.change == DID_NOT
 
 
 def test_one_that_never_reads_and_says_too_much(tmp_path: Path, warden: Warden) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.cli.place import Ended, Place, is_one_line
-from tests.conftest import BACKENDS
+from tests.conftest import SLOW_BACKENDS
 from tests.support.helpers import wait_until
 from tests.support.secrets import NAMED, PEM, PEM_LINES, TELEGRAM, TOKENS
 
@@ -68,7 +68,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
     made.close()
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=SLOW_BACKENDS)
 def backend(request: pytest.FixtureRequest, place: Place) -> str:
     if request.param == "postgres":
         place.environ["JACKLINE_DATABASE"] = request.getfixturevalue("postgres_database")

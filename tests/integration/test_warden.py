@@ -9,7 +9,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -266,12 +266,15 @@ def test_what_hops_is_caught_also_where_looking_is_slow(tmp_path: Path) -> None:
     assert not (tmp_path / "finished").exists()
 
 
-def test_nobody_lives_to_act_on_the_death_of_another(warden: Warden, tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", [Child.kill, lambda child: child.stop(60_000)], ids=["kill", "stop"])
+def test_nobody_lives_to_act_on_the_death_of_another(
+    warden: Warden, tmp_path: Path, end: Callable[[Child], None]
+) -> None:
     """Else `build || send_alarm` would send the alarm because we killed the build."""
     child = start(warden, "mourners.py", str(tmp_path / "acted"))
     assert read_line(child.stdout) == b"begun\n"
-    child.kill()
-    assert end_of(child).leftovers == 80
+    end(child)
+    assert end_of(child).survivors == 0
     assert not (tmp_path / "acted").exists()
 
 

@@ -226,11 +226,25 @@ def test_no_hook_and_no_filter_runs(repo: Path, tmp_path: Path) -> None:
     hook.write_text(f"#!/bin/sh\ntouch {mark}\n")
     hook.chmod(0o755)
     git(repo, "config", "filter.f.clean", f"touch {mark}; cat")
-    (repo / ".git" / "info" / "attributes").write_text("*.new filter=f\n")
+    git(repo, "config", "filter.f.required", "true")
+    (repo / ".git" / "info" / "attributes").write_text("* filter=f\n")
+    (repo / ".git" / "hooks" / "post-index-change").write_bytes(hook.read_bytes())
+    (repo / ".git" / "hooks" / "post-index-change").chmod(0o755)
     (repo / "x.new").write_text("x")
+    for path in (repo / "a.txt", repo / ".git" / "index"):  # the content has to be compared
+        os.utime(path, (1, 1))
     (ref,) = keep(repo, "git clean -f").refs
     assert not mark.exists()
     assert git(repo, "show", f"{ref}:x.new") == "x"
+
+
+@pytest.mark.parametrize("name", [b"a\nb", b"\xff", b'"x"'])
+def test_files_with_odd_names_are_kept(repo: Path, name: bytes) -> None:
+    with open(os.path.join(os.fsencode(repo), name), "w") as file:
+        file.write("odd")
+    (ref,) = keep(repo, "git clean -f").refs
+    listed = subprocess.run(["git", "ls-tree", "-z", "--name-only", ref], cwd=repo, check=True, capture_output=True)
+    assert name in listed.stdout.split(b"\0")
 
 
 def test_outside_a_repository_git_fails_itself(tmp_path: Path, repo: Path) -> None:

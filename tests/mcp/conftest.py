@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.place import Place
-from tests.conftest import BACKENDS
+from tests.conftest import SLOW_BACKENDS
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
     made.close()
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=SLOW_BACKENDS)
 def any_place(place: Place, request: pytest.FixtureRequest) -> Place:
     """The same with each kind of store."""
     if request.param == "postgres":

@@ -27,11 +27,11 @@ TOOLS = {
     "case_evidence_add", "case_command_add", "case_learning_add", "case_learning_review",
     "work_enqueue", "work_next", "work_claim", "work_renew", "work_resolve", "work_release", "work_annotate",
     "work_get", "work_list", "work_wait_human", "events_append", "events_tail", "events_search", "run_status",
-    "ask_human", "ask_human_result",
+    "ask_human", "ask_human_result", "send_to_agent", "receive_messages", "bridge_status",
 }  # fmt: skip
 LOOKING = {
     "case_status", "case_handoff", "case_learning_review", "work_get", "work_list", "events_tail", "events_search",
-    "run_status",
+    "run_status", "bridge_status",
 }  # fmt: skip
 
 
@@ -358,7 +358,7 @@ def test_a_slow_tool_does_not_hold_up_the_others(place: Place) -> None:
 
 
 def _start(place: Place) -> subprocess.Popen[str]:
-    return place.execute([sys.executable, *ARGUMENTS], stdin=subprocess.PIPE)
+    return place.start("mcp", stdin=subprocess.PIPE)
 
 
 INITIALIZE = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.place import Ended, Place
+from tests.cli.place import SAY, Ended, Place
 from tests.conftest import SLOW_BACKENDS
 from tests.fixtures.make_old_home import FIRST, KEYS, SHELLS, WAITS, environment, request_of
 from tests.support.old_home import restore, unpacked
@@ -36,7 +36,8 @@ class OldHome(Place):
         return self.folder / "home"
 
     def environment(self, **more: str) -> dict[str, str]:
-        return environment(self.folder, **{**self.environ, **more})
+        # Claude Code has to be logged in before it is started.
+        return environment(self.folder, ANTHROPIC_API_KEY="dummy", **{**self.environ, **more})
 
     def do(self, *words: str, code: int = 0) -> Ended:
         ended = self.type(*words)
@@ -68,6 +69,17 @@ def old(request: pytest.FixtureRequest) -> Iterator[OldHome]:
 def old_shells(request: pytest.FixtureRequest) -> Iterator[OldHome]:
     """The home with runs of policy version 1."""
     yield from open_home(request, SHELLS)
+
+
+@pytest.mark.parametrize("command", [("run", "more", "--agent", "scripted", "--script"), ("serve", "--once")])
+def test_what_starts_work_migrates_a_file_by_itself(command: tuple[str, ...]) -> None:
+    with unpacked(FIRST, "sqlite") as folder:
+        place = OldHome(folder)
+        try:
+            place.do(*command, *([place.script(SAY)] if command[0] == "run" else []))
+            place.do("list", "--all-repos")
+        finally:
+            place.close()
 
 
 def open_home(request: pytest.FixtureRequest, commit: str) -> Iterator[OldHome]:

@@ -25,7 +25,7 @@ def parents() -> list[int]:
         if b"jackline" in words and ({b"run", b"resume"} & set(words)):
             return found
         pid = above
-    return found
+    sys.exit("there is no supervisor above: nobody is killed")
 
 
 def die(counter: str) -> None:

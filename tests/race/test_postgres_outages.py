@@ -23,7 +23,7 @@ from jackline.store.postgres import _BEGIN, PostgresDriver
 from jackline.store.store import Store
 from tests.cli.place import Place
 from tests.support.helpers import is_alive, wait_until
-from tests.support.postgres import leave_users, started
+from tests.support.postgres import find_base_folder, leave_users, started
 from tests.support.stores import AT, MAIL, READ, begun, intent, made
 
 pytestmark = pytest.mark.postgres
@@ -150,7 +150,7 @@ def _own_server() -> Iterator[Any]:
     import shutil
     import tempfile
 
-    folder = tempfile.mkdtemp(prefix="jackline-restart-")
+    folder = tempfile.mkdtemp(prefix="jackline-restart-", dir=find_base_folder())
     server = started(folder)
     try:
         yield server

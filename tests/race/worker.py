@@ -6,11 +6,14 @@ fill DATABASE NAME CASE EACH add hypotheses, events and items, and do whatever i
 drain DATABASE NAME          do whatever items there are
 killed DATABASE COUNT        so many children, the n-th killed before its n-th statement: do an item of kind `kn`
 reserve DATABASE NAME LIMIT  claim a run of its own, say "ready", wait for a line, reserve of the day's budget
+enqueue DATABASE NAME KEY    say "ready", wait for a line, create a run with this dedupe key
+serve DATABASE NAME          say "ready", wait for a line, work on what the queue lets start until all runs have ended
 hold DATABASE                open a write transaction, say "holding", wait for a line on stdin
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -22,13 +25,13 @@ from typing import Any
 from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
 from jackline.domain.records import RunStatus, Spec
-from jackline.domain.states import RunState
-from jackline.errors import Busy, DayBudgetSpent
+from jackline.domain.states import Failure, RunState
+from jackline.errors import Busy, DayBudgetSpent, NotStartable, Refused
 from jackline.features.cases.case_model import CaseEntry, EntryKind
 from jackline.features.cases.case_store import CaseNotebook
 from jackline.features.work.item_store import WorkQueue
 from jackline.features.work.work_item import Hold, NewItem
-from jackline.store.models import NewRun, RunChange, Settlement
+from jackline.store.models import NewRun, QueueOptions, RunChange, RunQuery, Settlement
 from jackline.store.open import open_store
 from jackline.store.store import Store
 from tests.support.stores import AT, HERE, LEASE_MS, MAIL, intent, owner
@@ -75,6 +78,42 @@ def reserve(database: str, name: str, limit: str) -> None:
     except DayBudgetSpent:
         say({"reserved": 0})
     store.close()
+
+
+def enqueue(database: str, name: str, key: str) -> None:
+    store = open_store(database, create=False)
+    say("ready")
+    sys.stdin.readline()
+    new = NewRun(f"run-{name}", HERE, Spec("once", HERE), name)
+    run, is_new = store.runs.create(new, AT, QueueOptions(dedupe=key))
+    store.close()
+    say({"run": run.id, "new": is_new})
+
+
+def serve(database: str, name: str) -> None:
+    """Work as a service does; a run whose id begins with `bad` fails."""
+    store = open_store(database, create=False)
+    say("ready")
+    sys.stdin.readline()
+    claimed, most, cancelled = [], 0, []
+    numbers = itertools.count()
+    while store.runs.list_page(RunQuery(states=("queued", "running"), limit=1)):
+        for entry in store.queue.list_startable(AT):
+            try:
+                lease, _ = store.leases.claim(
+                    entry.run_id, owner(name), LEASE_MS, AT, seen=RunStatus(), from_queue=True
+                )
+            except (Busy, NotStartable, Refused):
+                continue
+            claimed.append(entry.run_id)
+            most = max(most, store.queue.count_batch_places("batch"))
+            state = RunState.FAILED if entry.run_id.startswith("bad") else RunState.SUCCEEDED
+            failure = Failure.AGENT_ERROR if state is RunState.FAILED else None
+            status = RunStatus(state=state, failure=failure)
+            store.leases.write_change(lease, RunChange(AT, (Fact(f"run.{state}"),), status))
+        cancelled += [run.id for run in store.queue.cancel_unreachable(AT, lambda: f"notice-{name}-{next(numbers)}")]
+    store.close()
+    say({"claimed": claimed, "most": most, "cancelled": cancelled})
 
 
 def hold(database: str) -> None:
@@ -165,6 +204,8 @@ def say(what: object) -> None:
 PROGRAMS: dict[str, Callable[..., None]] = {
     "hammer": hammer,
     "claim": claim,
+    "enqueue": enqueue,
+    "serve": serve,
     "hold": hold,
     "reserve": reserve,
     "fill": fill,

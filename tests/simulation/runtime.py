@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain import ids
+from jackline.domain import ids, review
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import Check, Owner, Spec, Turn
 from jackline.domain.run_inputs import (
@@ -25,7 +25,7 @@ from jackline.domain.run_inputs import (
     StopWanted,
     TurnEnded,
 )
-from jackline.domain.states import CallClass, CallState, Decision, Failure, Phase, Replay
+from jackline.domain.states import CallClass, CallState, Decision, Failure, Phase, Replay, Role
 from jackline.engine import recovery
 from jackline.engine.attempt import RunInput, run_attempt
 from jackline.engine.call_ledger import CallLedger, CallRequest, CallResult
@@ -63,6 +63,10 @@ class Outside:
     remembers: bool = True
     crashes_left: int = 0
     resolves: bool = False  # whether the agent has resolved its learning
+    limit_chance: float = 0.04  # of a usage limit before each effect
+    tree: int = 0  # the content of the workspace: each turn of work changes it
+    good: frozenset[int] = frozenset()  # trees that pass the proof
+    stubborn: float = 0.0  # how often a reviewer finds something new
 
     def maybe_crash(self, chance: float = 0.08) -> None:
         self.now += self.rng.randrange(5)
@@ -131,7 +135,10 @@ class SimulatedRuntime:
                 checks = find_pending_checks(self._store, run) if run.status.goal is Phase.PROVING else None
                 undone = recovery.find_undone_calls(self._store, run.id)
                 ids_ = tuple(call.id for call in doubts)
-                self._inbox.append(RunInput(Recovered(self.now(), ids_, checks=checks, undone=undone)))
+                recovered = Recovered(self.now(), ids_, checks=checks, undone=undone)
+                self._inbox.append(RunInput(self._add_reviews(recovered, run)))
+            case StartTurn(role=Role.REVIEW):
+                self._inbox.append(self._review_tree(command, run))
             case StartTurn():
                 self._stopping = False
                 self.ledger.current_step = (command.turn, command.step)
@@ -140,7 +147,53 @@ class SimulatedRuntime:
                 check = Check(run.id, command.step, self._lease.token, command.command, self.now())
                 self._inbox.append(build_check_ended(check, learning_check.build_result(self._review(run)), self.now()))
             case RunCheck():
-                self._inbox.append(RunInput(CheckEnded(self.now(), 0)))
+                self._inbox.append(self._prove(command, run))
+
+    def _add_reviews(self, recovered: Recovered, run: Run) -> Recovered:
+        reviews = self._store.reviews
+        return recovered._replace(
+            tree=f"t{self._outside.tree}",
+            last_iteration=reviews.get_last_iteration(run.id),
+            verdicts=tuple(reviews.list_verdicts(run.id)),
+            findings=tuple(reviews.list_findings(run.id)),
+        )
+
+    def _prove(self, order: RunCheck, run: Run) -> RunInput:
+        """The proof passes on good trees; now and then it changes a tracked file, and is void."""
+        out = self._outside
+        is_good = not run.spec.review or out.tree in out.good
+        check = Check(run.id, order.step, self._lease.token, order.command, self.now(), self.now(), int(not is_good))
+        changed = ("a.py",) if run.spec.review and out.rng.random() < 0.05 else ()
+        ended = CheckEnded(self.now(), int(not is_good), "red", tree=f"t{out.tree}", changed=changed)
+        return RunInput(ended, check=check._replace(tree=f"t{out.tree}"))
+
+    def _review_tree(self, order: StartTurn, run: Run) -> RunInput:
+        """A reviewer: random findings, and a verdict that fits them; sometimes none, a limit, or a crash of its own."""
+        out, rng = self._outside, self._outside.rng
+        turn = Turn(run.id, order.turn, order.step, self._lease.token, order.role, order.agent, None, "", self.now())
+        turn = turn._replace(review_round=order.review_round, seat=order.seat, iteration=run.status.iteration)
+        self._store.leases.write_change(self._lease, RunChange(at=self.now(), turn=turn))
+        out.maybe_crash()
+        ended, turn = TurnEnded(self.now(), Outcome(), Usage(tokens_input=1)), turn._replace(ended_at=self.now())
+        findings = tuple(self._store.reviews.list_findings(run.id))
+        mishap = rng.random()
+        if mishap < 0.05:
+            return RunInput(ended._replace(outcome=Outcome(Failure.LIMIT, "sim", resets_at=out.now + 1000)), turn=turn)
+        if mishap < 0.1:
+            return RunInput(ended._replace(outcome=Outcome(Failure.CRASHED, "sim")), turn=turn)
+        if mishap < 0.2:
+            return RunInput(ended._replace(malformed="no verdict", findings=findings), turn=turn)
+        own = [one for one in review.find_open(findings) if one.seat == order.seat]
+        settled = {one.id: rng.random() < 0.8 for one in own}
+        new = tuple(review.NewFinding(review.BLOCKING, f"nit {order.turn}") for _ in range(rng.random() < out.stubborn))
+        answer = review.ParsedReview(review.FAIL if new or not all(settled.values()) else review.PASS, new, settled)
+        about = review.ReviewTurn(
+            run.id, turn.number, turn.iteration, turn.review_round, turn.seat, turn.agent, f"t{out.tree}", self.now()
+        )
+        verdict, changed = review.apply_review(answer, about, findings)
+        merged = tuple(review.merge_findings(findings, changed))
+        reviewed = ended._replace(verdict=verdict, findings=merged, tree=f"t{out.tree}")
+        return RunInput(reviewed, turn=turn, verdict=verdict, findings=changed)
 
     def _review(self, run: Run) -> learning.LearningReview:
         """Review as the engine does, with simulated git."""
@@ -156,7 +209,11 @@ class SimulatedRuntime:
     def _turn(self, order: StartTurn, run: Run) -> RunInput:
         turn = Turn(run.id, order.turn, order.step, self._lease.token, order.role, "sim", None, "", self.now())
         self._store.leases.write_change(self._lease, RunChange(at=self.now(), turn=turn))
+        turn = turn._replace(iteration=run.status.iteration)
         outcome = self._play(run)
+        self._outside.tree += order.role is Role.WORK
+        if self._outside.rng.random() < 0.6:
+            self._outside.good |= {self._outside.tree}
         unfinished = len(self._store.calls.list_open(run.id))
         checks = () if outcome.failure else find_pending_checks(self._store, run)
         undone = recovery.find_undone_calls(self._store, run.id)
@@ -169,13 +226,13 @@ class SimulatedRuntime:
         undone = any(call.state is CallState.VOID for call in self._store.calls.list_all(run.id))
         start = out.position if out.remembers and not undone else 0  # the resume prompt names what did not happen
         for number in range(start, int(run.spec.options["effects"])):
+            if out.rng.random() < out.limit_chance:
+                return Outcome(Failure.LIMIT, "sim", resets_at=out.rng.choice((None, out.now + 1000)))
             mishap = out.rng.random()
             if mishap < 0.04:
                 return Outcome(Failure.CRASHED, "sim")
-            if mishap < 0.08:
-                return Outcome(Failure.LIMIT, "sim", resets_at=out.now + 1000)
-            if mishap < 0.11:
-                self._stop(StopReason.INTERRUPT, "sim")
+            if mishap < 0.07:
+                self._stop(out.rng.choice((StopReason.INTERRUPT, StopReason.SHUTDOWN)), "sim")
                 return Outcome(Failure.CRASHED, "interrupted")
             self._effect(number)
             if self._stopping:
@@ -216,13 +273,13 @@ class SimulatedRuntime:
                 return
 
 
-def spec_for(effects: int, *, case: bool = False) -> Spec:
+def spec_for(effects: int, *, case: bool = False, review: tuple[str, ...] = ()) -> Spec:
     options = {"effects": str(effects), **({"case": "yes"} if case else {})}
     rule = Rule("mail", "send", CallClass.EFFECT, Replay.ASK, Decision.ALLOW, target="mail:{number}")
-    return Spec("sim", "/", rules=(rule,), options=options, proof="true")
+    return Spec("sim", "/", rules=(rule,), options=options, proof="true", review=review, plan=bool(review))
 
 
-def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool) -> Run:
+def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool, by_service: bool = False) -> Run:
     """Claim and work once; the old holder is dead, or its lease has expired."""
     run = store.runs.get(run_id)
     assert run is not None
@@ -232,6 +289,6 @@ def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool) -> Run:
     if dead is None:
         outside.now += LEASE_MS + 1
     owner = Owner(f"owner-{outside.rng.random()}", "host", "boot", 1)
-    lease, claimed = crashing.leases.claim(run_id, owner, LEASE_MS, outside.now, dead)
+    lease, claimed = crashing.leases.claim(run_id, owner, LEASE_MS, outside.now, dead, from_queue=by_service)
     runtime = SimulatedRuntime(crashing, lease, claimed, outside, probe=probe)
     return run_attempt(crashing, lease, claimed, runtime)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from jackline.domain.agent_ring import MOST_WINDOWS
 from jackline.domain.events import broken_at
+from jackline.domain.review import find_blocking
 from jackline.domain.states import CallState, RunState, WaitReason
 from jackline.errors import Fenced
 from jackline.features.cases.learning import REVIEW_COMMAND
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
     from jackline.store.store import Store
 
-SEEDS = 1_000
+SEEDS = 500
 SEEDS_FULL = 12_000
 MOST_ATTEMPTS = 200
 
@@ -51,15 +53,18 @@ def clocked(tmp_path: Path) -> Iterator[tuple[Store, Clocked]]:
         store.close()
 
 
-def live(store: Store, clock: Clocked, seed: int, *, case: bool = False) -> None:
-    """One run from its creation to its end, with crashes, limits, interrupts and answers by a person."""
+def live(store: Store, clock: Clocked, seed: int, *, case: bool = False, limit_chance: float = 0.04) -> int:
+    """One run from its creation to its end, with crashes, limits, interrupts, a service, and answers by a person.
+
+    Returns how often a person was asked because of too many limits.
+    """
     rng = random.Random(seed)
-    outside = Outside(rng, remembers=rng.random() < 0.6, crashes_left=rng.randrange(7))
+    outside = Outside(rng, remembers=rng.random() < 0.6, crashes_left=rng.randrange(7), limit_chance=limit_chance)
     clock.outside = outside
     effects, probe = rng.randrange(1, 4), rng.random() < 0.6
     run_id = f"seed-{seed}"
     store.runs.create(NewRun(run_id, "/sim", spec_for(effects, case=case), "digest"), outside.now)
-    last_step = 0
+    last_step, limits, asked = 0, 0, 0
     for _ in range(MOST_ATTEMPTS):
         before = store.runs.get(run_id)
         assert before is not None
@@ -68,11 +73,25 @@ def live(store: Store, clock: Clocked, seed: int, *, case: bool = False) -> None
         check_no_double(outside)
         if before.status.state is RunState.SUCCEEDED:
             check_end(store, before, outside, effects)
-            return
+            return asked
+        by_service = wakes_by_itself(before)
+        limits = limits if by_service else 0
+        asked += before.status.reason is WaitReason.HUMAN and "limits since a person" in before.status.detail
+        outside.now = max(outside.now, before.status.wake_at or 0)
         answer_truthfully(store, before, outside)
         with contextlib.suppress(Crash):
-            attempt(store, run_id, outside, probe=probe)
+            ended = attempt(store, run_id, outside, probe=probe, by_service=by_service)
+            limits += ended.status.reason is WaitReason.LIMIT
+        assert limits <= MOST_WINDOWS, "it waited for one limit after the other, and no person knows"
     pytest.fail("the run did not come to an end")
+
+
+def wakes_by_itself(run: Run) -> bool:
+    """Whether a service continues the run: it is lost, was answered, or waits for something that ends by itself."""
+    status = run.status
+    if status.state is RunState.WAITING:
+        return status.wake_at is not None
+    return status.state is RunState.RUNNING or (status.state is RunState.QUEUED and status.attempt > 0)
 
 
 def answer_truthfully(store: Store, run: Run, outside: Outside) -> None:
@@ -100,7 +119,7 @@ def check_end(store: Store, run: Run, outside: Outside, effects: int) -> None:
     assert run.status.spent.steps == run.status.step
 
 
-def over_seeds(count: int, one: Callable[[int], None]) -> None:
+def over_seeds(count: int, one: Callable[[int], object]) -> None:
     """Run many seeds, or the one that JACKLINE_SEED names; a failure says how to see it again."""
     chosen = os.environ.get("JACKLINE_SEED")
     for seed in [int(chosen)] if chosen else range(count):
@@ -128,6 +147,90 @@ def test_no_crash_lets_a_run_succeed_with_a_learning_that_came_to_nothing(clocke
         assert clock.outside.resolves
 
     over_seeds(SEEDS // 5, one)
+
+
+def test_a_service_wakes_every_run_until_its_end_and_asks_a_person_after_five_limits(
+    clocked: tuple[Store, Clocked],
+) -> None:
+    store, clock = clocked
+    asked = 0
+
+    def one(seed: int) -> None:
+        nonlocal asked
+        asked += live(store, clock, seed + 2_000_000, limit_chance=0.6)
+
+    over_seeds(SEEDS // 10, one)
+    assert asked or "JACKLINE_SEED" in os.environ, "no run met so many limits: this test sees nothing"
+
+
+def live_in_the_loop(store: Store, clock: Clocked, seed: int) -> None:
+    """One run with two reviewers, from its plan to its end, with crashes in every phase; a person decides for it."""
+    rng = random.Random(seed)
+    outside = Outside(rng, crashes_left=rng.randrange(9), limit_chance=0.01, stubborn=rng.choice((0.1, 0.5, 0.9)))
+    clock.outside = outside
+    run_id, effects = f"loop-{seed}", rng.randrange(1, 3)
+    store.runs.create(NewRun(run_id, "/sim", spec_for(effects, review=("r1", "r2")), "digest"), outside.now)
+    iteration = 0
+    for _ in range(MOST_ATTEMPTS):
+        run = store.runs.get(run_id)
+        assert run is not None
+        assert run.status.iteration >= iteration, "iterations went backwards"
+        iteration = run.status.iteration
+        check_no_double(outside)
+        check_rounds(store, run)
+        if run.status.state is RunState.SUCCEEDED:
+            check_end(store, run, outside, effects)
+            check_reviewed(store, run)
+            return
+        if run.status.state is RunState.FAILED and run.status.failure != "crashed":  # then a person resumes it
+            assert run.status.failure in {"proof", "review", "no_progress"}, run.status
+            check_spent(store, run)
+            return
+        if run.status.reason is WaitReason.HUMAN:
+            outside.stubborn = 0.0  # the person has talked to the reviewers
+        by_service = wakes_by_itself(run)
+        outside.now = max(outside.now, run.status.wake_at or 0)
+        answer_truthfully(store, run, outside)
+        with contextlib.suppress(Crash):
+            attempt(store, run_id, outside, probe=True, by_service=by_service)
+    pytest.fail("the run did not come to an end")
+
+
+def check_rounds(store: Store, run: Run) -> None:
+    """No seat speaks twice in a round, and no more rounds are made than a person allowed."""
+    verdicts = store.reviews.list_verdicts(run.id)
+    places = [(verdict.review_round, verdict.seat) for verdict in verdicts]
+    assert len(set(places)) == len(places), f"a seat was heard twice in a round: {places}"
+    assert run.status.review_round - run.status.rounds_from <= run.spec.review_rounds
+    numbers = [finding.number for finding in store.reviews.list_findings(run.id)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def check_reviewed(store: Store, run: Run) -> None:
+    """The last proof and every verdict of the last round are about the same tree, and nothing blocks."""
+    last = [one for one in store.reviews.list_verdicts(run.id) if one.review_round == run.status.review_round]
+    assert {one.seat for one in last} == {0, 1}
+    assert {one.tree for one in last} == {run.status.tree} == {store.records.list_checks(run.id)[-1].tree}
+    assert not find_blocking(store.reviews.list_findings(run.id))
+    check_spent(store, run)
+
+
+def check_spent(store: Store, run: Run) -> None:
+    assert run.status.spent.iterations == run.status.iteration
+    over = [one.number for one in store.reviews.list_iterations(run.id)]
+    assert over == list(range(1, len(over) + 1))
+    assert len(over) in {run.status.iteration, run.status.iteration - 1}
+
+
+def test_no_crash_lets_unreviewed_or_unproved_work_succeed(clocked: tuple[Store, Clocked]) -> None:
+    store, clock = clocked
+    over_seeds(SEEDS // 3, lambda seed: live_in_the_loop(store, clock, seed))
+
+
+@pytest.mark.full
+def test_no_crash_lets_unreviewed_or_unproved_work_succeed_for_many_more_seeds(clocked: tuple[Store, Clocked]) -> None:
+    store, clock = clocked
+    over_seeds(SEEDS_FULL // 3, lambda seed: live_in_the_loop(store, clock, seed + 1_000_000))
 
 
 @pytest.mark.full

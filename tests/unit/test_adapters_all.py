@@ -85,6 +85,35 @@ def test_every_flag_that_switches_a_protection_off_is_declared(name: str) -> Non
     assert {word for word in launched(name).argv if BYPASS.match(word)} == set(declared)
 
 
+_YOLO = ("--yolo", "-y", "--approval-mode", "yolo", "--approval-mode=yolo", "--allowed-tools", "a", "b")
+LOOSENING = {
+    "codex": (
+        "-s",
+        "danger-full-access",
+        "--sandbox=x",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--add-dir",
+        "/",
+    ),
+    "gemini": _YOLO,
+    "kilo": ("--auto", "--agent", "x"),
+    "opencode": ("--auto", "--agent=x"),
+    "qwen": _YOLO,
+}
+
+
+@pytest.mark.parametrize("role", ["review", "plan"])
+def test_nothing_is_switched_off_in_a_turn_that_only_reads(name: str, role: str) -> None:
+    declaration = registry.load_adapter(name).declaration
+    for session in ({"session": None}, {"session": SESSION, "resume": True}):
+        argv = launched(name, role=role, **session).argv
+        assert not set(argv) & set(declaration.switches_off)
+        if declaration.read_only:
+            loosened = launched(name, role=role, arguments=("--kept", "y", *LOOSENING[name]), **session).argv
+            assert [word for word in loosened if word not in {"--kept", "y"}] == list(argv)
+    assert bool(declaration.switches_off) == bool(declaration.read_only)
+
+
 def test_what_is_switched_off_is_named_in_the_first_turn_only() -> None:
     declaration, argv = registry.load_adapter("codex").declaration, launched("codex").argv
     (fact,) = build_unprotected(declaration, argv, is_first=True)

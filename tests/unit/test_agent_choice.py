@@ -199,14 +199,16 @@ def test_where_no_server_can_be_is_no_traceback(machine: Machine, host: str) -> 
 def test_a_turn_has_more_patience_with_a_server(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:1")
     loaded = config.load_config(machine.environ, str(machine.folder))
-    assert agents.require_program(str(machine.home), loaded, registry.load_adapter("ollama")) == sys.executable
+    assert agents.require_program(str(machine.home), loaded, registry.load_adapter("ollama"), {}) == sys.executable
 
 
 def test_a_missing_one_says_how_to_install_it(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in machine.environ.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(AgentUnavailable, match="not on the PATH: install it with `npm install -g nimble`") as caught:
-        agents.require_program(str(machine.home), config.load_config(machine.environ, str(machine.folder)), Nimble())
+        agents.require_program(
+            str(machine.home), config.load_config(machine.environ, str(machine.folder)), Nimble(), machine.environ
+        )
     assert caught.value.exit_code == 13
 
 

@@ -133,7 +133,7 @@ def test_the_advice_covers_the_call_and_no_comma_or_star_widens_it(targets: list
         ("ssh://git@github.com:22/me/tool", "ssh://git@github.com/me/tool"),
         ("ssh://git@github.com:2222/me/tool", "ssh://git@github.com:2222/me/tool"),
         ("other@github.com:me/tool", "ssh://other@github.com/me/tool"),
-        ("work:me/tool", "ssh://work/me/tool"),
+        ("forge:me/tool", "ssh://forge/me/tool"),
         ("file:///srv/git/tool.git", "/srv/git/tool"),
         ("../tool.git", "/w/tool"),
         ("https://github.com/me/../you/tool", "https://github.com/me/../you/tool"),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from jackline.domain.amendment import suggest_totals
+import pytest
+
+from jackline.domain.amendment import build_resume_words, suggest_totals
 from jackline.domain.limits import Limits, Spent
+from jackline.domain.records import Run, RunStatus, Spec
+from jackline.domain.states import Failure, RunState
 
 
 def test_a_suggested_sum_is_in_whole_cents() -> None:
@@ -14,3 +18,17 @@ def test_a_suggested_sum_is_in_whole_cents() -> None:
 def test_a_small_excess_doubles_the_limit() -> None:
     assert suggest_totals(Limits(usd_micros=1_000_000), Spent(usd_micros=1_050_000)) == [("max_usd", "2")]
     assert suggest_totals(Limits(calls=10), Spent(calls=11)) == [("max_calls", "20")]
+
+
+def build(spec: Spec, status: RunStatus) -> Run:
+    return Run("r", 1, "repository", "r", None, spec, status, None, 0, "", 0, 0)
+
+
+@pytest.mark.parametrize("failure", [Failure.PROOF, Failure.REVIEW, Failure.UNFINISHED, Failure.NO_PROGRESS])
+def test_used_iterations_are_doubled(failure: Failure) -> None:
+    spec = Spec(prompt="p", workspace="/w", agent="claude", limits=Limits(iterations=3))
+    status = RunStatus(RunState.FAILED, failure=failure, spent=Spent(iterations=3))
+    assert build_resume_words(build(spec, status)) == ("resume", "r", "--max-iterations", "6")
+    early = status._replace(spent=Spent(iterations=2))
+    assert build_resume_words(build(spec, early)) == ("resume", "r")
+    assert build_resume_words(build(spec, status._replace(failure=Failure.TIMEOUT))) == ("resume", "r")

@@ -72,6 +72,16 @@ def test_another_program_in_its_place_is_tried(tmp_path: Path, trials: Trials, f
     assert trials.count == 3
 
 
+def test_each_account_is_tried_once(tmp_path: Path, trials: Trials, found: AgentProgram) -> None:
+    for reference in ("claude", "claude@work", "claude@work", "claude@home", "claude", "claude@home", "claude@work"):
+        canary.check_gate(str(tmp_path), load_adapter(reference), found._replace(name=reference))
+    assert trials.count == 3
+    Path(found.binary).write_text("another")
+    canary.check_gate(str(tmp_path), load_adapter("claude@work"), found)
+    canary.check_gate(str(tmp_path), load_adapter("claude@home"), found)
+    assert trials.count == 5
+
+
 def test_other_settings_are_tried(
     tmp_path: Path, trials: Trials, found: AgentProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:

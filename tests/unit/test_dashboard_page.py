@@ -17,6 +17,14 @@ from jackline.features.reports.dashboard_page import (
     render_dashboard,
 )
 from jackline.features.reports.lines import EventLine, ItemLine, Learning, RunLine, Spending
+from jackline.features.reports.unattended_page import (
+    LimitLine,
+    ScheduleLine,
+    ServiceLine,
+    StuckNotice,
+    TriggerLine,
+    Unattended,
+)
 
 AT = 1_794_819_600_000  # 2026-11-16 09:00:00
 HOUR = 3_600_000
@@ -52,7 +60,8 @@ def test_an_empty_one_says_so_in_each_part() -> None:
     assert "As of 2026-11-16 09:00:00 UTC" in text
     titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert titles == [
-        "Waiting for you", "Running", "Failed since yesterday", "Queue", "Schedules", "Spend", "Work items",
+        "Waiting for you", "Running", "Failed since yesterday", "Queue", "Services", "Schedules",
+        "Agents that rest", "Spend", "Work items",
         "Newest events", "Newest learnings",
     ]  # fmt: skip
     assert section(text, "Waiting for you").strip() == "Nothing."
@@ -170,7 +179,7 @@ def test_what_others_wrote_cannot_get_out_of_its_place() -> None:
     )
     text = render_dashboard(board)
     titles = re.findall(r"^#+ .*$", text, re.MULTILINE)
-    assert len(titles) == 10
+    assert len(titles) == 12
     bare = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text)
     for sign in ("<", "](", "evil", "script", "!["):
         assert sign not in bare, bare
@@ -230,3 +239,25 @@ def test_commands_begin_and_end_as_they_must_and_say_what_else_they_need() -> No
     text = render_dashboard(board)
     assert "`env 'A=b c' jackline resume run-1 --home /h`" in text
     assert "\n\nThey need more.\n\n" in text
+
+
+def test_what_works_unattended() -> None:
+    shown = Unattended(
+        services=[ServiceLine("s1", EVIL, 77, 2, AT - HOUR)],
+        schedules=[
+            ScheduleLine("nightly", "0 3 * * *", "Europe/Berlin", AT + HOUR, AT - HOUR, "ended"),
+            ScheduleLine(EVIL, "0 4 * * *", "UTC", AT + HOUR, paused=True),
+        ],
+        triggers=[TriggerLine("bugs", EVIL, "watching")],
+        limits=[LimitLine("claude@work", "limit", AT + HOUR, EVIL)],
+        stuck=[StuckNotice("n1", "run.failed", EVIL, "phone", 3, None, EVIL)],
+        waits={"run-1": "after run-0"},
+        accounts=["claude@work"],
+    )
+    text = render_dashboard(Dashboard(AT, queued=[run(state="queued")], unattended=shown))
+    assert "| `nightly` | `0 3 * * * Europe/Berlin` | 2026-11-16 10:00:00 | 2026-11-16 08:00:00 | ended |" in text
+    assert "| paused |" in section(text, "Schedules")
+    assert "| `claude@work` | limit | 2026-11-16 10:00:00 |" in text
+    assert "| 3 attempts | gave up |" in section(text, "Notices that were not delivered")
+    assert "after run-0" in section(text, "Queue")
+    assert len(re.findall("^#", text, re.MULTILINE)) == 13

@@ -36,3 +36,21 @@ def test_an_event_of_a_later_version_is_still_described() -> None:
 def test_a_lowered_count_of_tokens_is_called_a_correction() -> None:
     usage = Fact("agent.usage", {"tokens_input": 0, "tokens_output": -13})
     assert describe_event(place(usage, "r", 1, 1, "agent", "")) == "corrected its usage by 0 + -13 tokens"
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        ({"patch": "/r/1-0.patch", "refs": ["refs/jackline/r/1"]}, "/r/1-0.patch refs/jackline/r/1"),
+        ({"restored": ["a"], "refs": ["refs/jackline/r/1"]}, "refs/jackline/r/1"),
+    ],
+)
+def test_what_a_reviewer_changed_can_be_found(data: dict[str, object], kept: str) -> None:
+    described = describe_event(place(Fact("review.undone", data), "r", 1, 1, "engine", ""))
+    assert described == f"undid what the reviewer changed; its changes are kept: {kept}"
+
+
+def test_a_check_that_is_no_proof_has_its_name() -> None:
+    for data, text in (({}, "proof: true"), ({"check": "commit"}, "commit: true")):
+        fact = Fact("check.started", {"command": "true", **data})
+        assert describe_event(place(fact, "r", 1, 1, "engine", "")) == text

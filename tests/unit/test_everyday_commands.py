@@ -59,11 +59,9 @@ def test_the_list_is_long_and_has_no_line_twice() -> None:
     assert len(LEAVING) > 110
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: line.command)
-def test_each_command_is_judged_as_its_user_expects(line: Line) -> None:
-    kind, decision = classify(line.command)
-    assert kind in line.classes
-    assert decision in line.decisions
+def test_each_command_is_judged_as_its_user_expects() -> None:
+    found = [(line, *classify(line.command)) for line in LINES]
+    assert [one for one in found if one[1] not in one[0].classes or one[2] not in one[0].decisions] == []
 
 
 @pytest.mark.parametrize("around", AROUND)

@@ -8,8 +8,7 @@ from jackline.domain.limits import Limits
 from jackline.domain.records import Attempt, Spec, Turn
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.run_totals import count_idle_turns
-from jackline.engine import runtime
-from jackline.engine.runtime import Timeouts
+from jackline.engine.timeouts import Timeouts
 
 HOUR_MS = 3_600_000
 NOW = 50 * HOUR_MS
@@ -59,7 +58,7 @@ def test_a_crash_keeps_the_count_and_a_person_starts_again(outcome: str, count: 
 def find_next(
     monkeypatch: pytest.MonkeyPatch, last_output: int, calls_until: int = 0, spec: Spec = SPEC
 ) -> tuple[float, StopReason] | None:
-    monkeypatch.setattr(runtime, "boot_ms", lambda: NOW)
+    monkeypatch.setattr("jackline.engine.timeouts.boot_ms", lambda: NOW)
     timeouts = Timeouts(spec, 0, lambda: calls_until)
     timeouts.start(lambda: last_output)
     return timeouts.find_next()

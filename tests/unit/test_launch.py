@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -12,7 +13,7 @@ from jackline.agents.scripted.scripted_adapter import ADAPTER as SCRIPTED
 from jackline.domain.adapter import Adapter
 from jackline.domain.changes import Changes
 from jackline.domain.limits import Spent
-from jackline.domain.records import Call, Check, Lease, Run, RunStatus, Spec, Turn
+from jackline.domain.records import Call, Check, Finding, Iteration, Lease, Run, RunStatus, Spec, Turn
 from jackline.domain.run_inputs import StartTurn
 from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
 from jackline.engine.launch import LaunchContext, TurnPlan, plan_turn
@@ -35,6 +36,8 @@ class Known:
         forced: tuple[Call, ...] = (),
         checks: tuple[Check, ...] = (),
         cases: tuple[str, ...] = (),
+        over: Iteration | None = None,
+        findings: tuple[Finding, ...] = (),
         **sessions: str,
     ) -> None:
         self._turns, self._forced, self._sessions = list(turns), list(forced), sessions
@@ -43,13 +46,21 @@ class Known:
         self.calls: Known = self
         self.blobs: Known = self
         self.amendments: Known = self
+        self.reviews: Known = self
         self.driver = None
+        self._over, self._findings = over, list(findings)
 
     def get_sessions(self, _run: str) -> dict[str, str]:
         return self._sessions
 
     def list_turns(self, _run: str) -> list[Turn]:
         return self._turns
+
+    def get_last_iteration(self, _run: str) -> Iteration | None:
+        return self._over
+
+    def list_findings(self, _run: str) -> list[Finding]:
+        return self._findings
 
     def list_all(self, _run: str) -> list[Call]:
         return self._forced
@@ -87,16 +98,18 @@ def _cases_of_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_questions, "build_answers_section", lambda _store, _run_id: ("", []))
 
 
-def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, **spec: Any) -> TurnPlan:
+def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, iteration: int = 0, **spec: Any) -> TurnPlan:
     whole = Spec("do it", "/home/ada/project", **{"agent": adapter.declaration.name, **spec})
-    run = Run("r", 1, "repository", "r", None, whole, RunStatus(), "me", 1, "", AT, AT)
+    life = RunStatus(iteration=iteration, review_round=1)
+    run = Run("r", 1, "repository", "r", None, whole, life, "me", 1, "", AT, AT)
     order = StartTurn(number + 1, number, Role.WORK)
     return plan_turn(cast("Store", known), Lease("r", "me", 1), run, order, adapter, CONTEXT, AT)
 
 
 def ended(number: int, session: str = "s1", agent: str = "claude", **more: Any) -> Turn:
-    said = {"ended_at": AT, "stdout_bytes": 10, **more}
-    return Turn("r", number, number + 1, 1, Role.WORK, agent, session, "do it", AT, **said)
+    said = {"ended_at": AT, "stdout_bytes": 10, "exit_code": 0, **more}
+    role = said.pop("role", Role.WORK)
+    return Turn("r", number, number + 1, 1, role, agent, session, "do it", AT, **said)
 
 
 def test_the_first_turn_is_told_the_task() -> None:
@@ -225,6 +238,58 @@ def test_who_goes_on_after_a_check_that_failed_is_told_which_and_what_it_said() 
 )
 def test_else_no_check_is_spoken_of(checks: tuple[Check, ...]) -> None:
     assert "the host ran" not in planned(Known(ended(1), checks=checks, claude="s1"), 2).turn.prompt
+
+
+RED = Iteration("r", 1, "t1", "proof", "1", "proof failed (exit 1): make test", AT)
+
+
+def test_the_next_iteration_is_told_only_what_is_wrong() -> None:
+    first = ended(1, iteration=1, exit_code=0)
+    told = planned(Known(first, checks=(check(4, 1),), over=RED, claude="s1"), 2, iteration=2).turn.prompt
+    assert told.startswith("The work is not done yet. Iteration 2 begins.")
+    assert "the host ran `make test`, and it failed" in told
+    assert "interrupted" not in told
+    assert "do it" not in told
+
+
+def test_the_findings_of_reviewers_are_told_once_and_a_fresh_session_gets_the_task_too() -> None:
+    over, finding = RED._replace(failure="review"), Finding("r", 1, 1, 0, "codex", "blocking", "a.py", 3, "off by one")
+    first, known = ended(1, iteration=1, exit_code=0), partial(Known, over=over, findings=(finding,))
+    told = planned(known(first, claude="s1"), 2, iteration=2).turn.prompt
+    assert "off by one" in told
+    begun = ended(2, iteration=2, exit_code=1, failure="crashed", last_message="I look at it")
+    again = planned(known(first, begun, claude="s1"), 3, iteration=2).turn.prompt
+    assert "off by one" not in again, "the session has it"
+    fresh = planned(known(first, begun, claude=""), 3, iteration=2).turn.prompt
+    assert fresh.startswith("do it\n\nYour work on this task was interrupted")
+    assert "off by one" in fresh
+
+
+def test_who_was_killed_before_it_could_read_what_is_wrong_is_told_again() -> None:
+    first = ended(1, iteration=1, exit_code=0)
+    for printed in (0, 200):  # a CLI prints its first line before it sends the prompt
+        unread = ended(2, iteration=2, stdout_bytes=printed, ended_at=None, exit_code=None)._replace(step=5)
+        known = Known(first, unread, checks=(check(4, 1),), over=RED, claude="s1")
+        told = planned(known, 3, iteration=2).turn.prompt
+        assert "    2 failed" in told.splitlines()
+        assert "Iteration 2 begins." in told
+
+
+def test_a_plan_is_carried_out_in_its_own_session_or_told_to_another() -> None:
+    plan = ended(1, iteration=1, exit_code=0, role=Role.PLAN, last_message="1. look 2. fix")
+    told = planned(Known(plan, claude="s1"), 2, iteration=1, plan=True).turn.prompt
+    assert told == "Carry out your plan now. If you find that it is wrong, change it and say so."
+    fresh = planned(Known(plan, claude=""), 2, iteration=1, plan=True).turn.prompt
+    assert fresh.startswith("do it")
+    assert "1. look 2. fix" in fresh
+
+
+def test_a_done_signal_is_asked_for_with_the_task_and_again_when_it_is_missing() -> None:
+    assert planned(Known(), iteration=1, done_signal="DONE").turn.prompt.endswith("\nDONE")
+    over = RED._replace(failure="unfinished")
+    first = ended(1, iteration=1, exit_code=0)
+    told = planned(Known(first, over=over, claude="s1"), 2, iteration=2, done_signal="DONE").turn.prompt
+    assert "does not end with the line `DONE`" in told
 
 
 def test_a_long_output_is_told_from_its_end() -> None:

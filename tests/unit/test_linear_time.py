@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 WHERE = CallContext("/home/dev/project", "/home/dev/project")
-SMALL, FACTOR = 800, 10
+SMALL, FACTOR = 400, 10
 # For the text of a pattern that is repeated, what comes before and after it.
 REPEATED = {
     "redirects": ("ls ", ">a ", ""),

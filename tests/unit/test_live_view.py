@@ -200,12 +200,19 @@ def test_the_last_thing_shown() -> None:
         (("turn.started", {"turn": 2}), "proof: make test   ✗ 2.0s"),
         (("run.failed", {"proof": "refuted"}), "proof: make test   ✗ 2.0s"),
         (("run.waiting", {"reason": "paused"}), "proof: make test   interrupted 2.0s"),
+        (("run.failed", {"failure": "proof", "proof": "unverified"}), "proof: make test   ✗ 2.0s"),
     ],
 )
 def test_the_result_of_the_proof(after: Happening, shown: str) -> None:
     watcher = Watcher()
     watcher.take(("check.started", {"command": "make test"}), ("check.launched", {}), after, actor="engine")
     assert watcher.lines()[0] == shown
+
+
+def test_a_check_that_is_no_proof_has_its_name() -> None:
+    watcher = Watcher()
+    watcher.take(("check.started", {"command": "git commit", "check": "commit"}), ("run.succeeded", {}), actor="engine")
+    assert watcher.lines()[0].startswith("commit: git commit   ✓")
 
 
 def test_why_a_call_waits_is_not_said_twice() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jackline import open_home
-from jackline.app import policy_files, trust
+from jackline.app import own_files, policy_files, trust
 from jackline.app.policy_files import FILE, PolicyLayers
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import PolicyError, UsageError
@@ -90,7 +90,7 @@ def test_a_trusted_project_may_do_what_it_says_until_its_file_changes(place: Pat
     path = write(place, "project", FULL)
     (place / "home").mkdir()
     with open_home(str(place / "home"), {"HOME": str(place)}) as home:
-        trust.trust_project(home, str(place / "project"), trust.hash_project(str(place / "project")))
+        own_files.trust_project(home, str(place / "project"), trust.hash_project(str(place / "project")))
     layers = found(place)
     (rule,) = layers.project
     assert (rule.tightens, rule.probe, rule.replay, layers.notes) == (False, "true", Replay.IDEMPOTENT, ())

@@ -15,7 +15,7 @@ from jackline.agents.front_matter import filter_head, has_only_text
 from jackline.agents.kilo import DECLARATION as KILO
 from jackline.agents.opencode import DECLARATION as OPENCODE
 from jackline.agents.qwen import DECLARATION as QWEN
-from jackline.app import project_settings, state_files, trust
+from jackline.app import own_files, project_settings, state_files, trust
 from jackline.app.home import open_home
 from jackline.errors import AgentUnavailable
 
@@ -41,7 +41,7 @@ def left_out(home: Path, project: Path, declaration: object = CLAUDE) -> list[st
 
 def give_trust(home: Path, project: Path) -> None:
     with open_home(str(home)) as opened:
-        trust.trust_project(opened, str(project), trust.hash_project(str(project)))
+        own_files.trust_project(opened, str(project), trust.hash_project(str(project)))
 
 
 def test_trust_given_before_settings_were_covered_covers_the_rest(tmp_path: Path, project: Path) -> None:

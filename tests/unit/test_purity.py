@@ -6,8 +6,7 @@ import ast
 import os
 import subprocess
 import sys
-
-import pytest
+from functools import cache
 
 import jackline
 
@@ -54,11 +53,13 @@ print("\\n".join(others))
 """
 
 
+@cache
 def tree(module: str) -> ast.Module:
     with open(os.path.join(FOLDER, f"{module.replace('.', os.sep)}.py"), encoding="utf-8") as file:
         return ast.parse(file.read())
 
 
+@cache
 def imported(module: str) -> set[str]:
     """Everything the module imports, wherever in it, by its whole name."""
     names: set[str] = set()
@@ -76,30 +77,27 @@ def test_the_pure_packages_were_found() -> None:
     assert pure <= set(MODULES)
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_no_clock_no_chance_no_input_and_no_output(module: str) -> None:
-    roots = {name.partition(".")[0] for name in imported(module)}
-    assert not roots & IMPURE
-    assert roots <= {*sys.stdlib_module_names, "jackline"}
+def test_no_clock_no_chance_no_input_and_no_output() -> None:
+    allowed = {*sys.stdlib_module_names, "jackline"} - IMPURE
+    roots = {(module, name.partition(".")[0]) for module in MODULES for name in imported(module)}
+    assert {(module, root) for module, root in roots if root not in allowed} == set()
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_of_jackline_only_pure_packages_and_the_errors(module: str) -> None:
-    own = {name for name in imported(module) if name.partition(".")[0] == "jackline"} - {"jackline"}
+def test_of_jackline_only_pure_packages_and_the_errors() -> None:
     pure = tuple(f"jackline.{package}." for package in PURE)
     allowed = (*pure, "jackline.digests.", "jackline.errors.", "jackline.formatting.", "jackline.named.")
-    assert all(f"{name}.".startswith(allowed) for name in own), own
+    named = {(module, name) for module in MODULES for name in imported(module) if name.startswith("jackline.")}
+    assert {(module, name) for module, name in named if not f"{name}.".startswith(allowed)} == set()
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_nothing_is_opened_printed_or_evaluated(module: str) -> None:
-    calls = [node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call)]
-    assert not {called.id for called in calls if isinstance(called, ast.Name)} & BUILTINS
+def test_nothing_is_opened_printed_or_evaluated() -> None:
+    nodes = [(module, node) for module in MODULES for node in ast.walk(tree(module))]
+    calls = [(module, node.func) for module, node in nodes if isinstance(node, ast.Call)]
+    assert [(module, one.id) for module, one in calls if isinstance(one, ast.Name) and one.id in BUILTINS] == []
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != "domain.diagram"])
-def test_only_the_diagram_knows_standard_output(module: str) -> None:
-    assert "sys" not in imported(module)
+def test_only_the_diagram_knows_standard_output() -> None:
+    assert [module for module in MODULES if "sys" in imported(module)] == ["domain.diagram"]
 
 
 def test_importing_has_no_side_effect() -> None:

@@ -30,11 +30,9 @@ AROUND = (
 
 
 @pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("kind", TOKENS)
-def test_a_token_is_known_by_its_shape_wherever_it_stands(kind: str, around: str) -> None:
-    text = around.format(TOKENS[kind])
-    assert TOKENS[kind] not in plain.redact(text)
-    assert REDACTED in plain.redact(text)
+def test_a_token_is_known_by_its_shape_wherever_it_stands(around: str) -> None:
+    clean = {kind: plain.redact(around.format(token)) for kind, token in TOKENS.items()}
+    assert [kind for kind, text in clean.items() if TOKENS[kind] in text or REDACTED not in text] == []
 
 
 @pytest.mark.parametrize("kind", TOKENS)
@@ -204,7 +202,7 @@ def test_a_variable_of_a_list_is_known_by_its_name() -> None:
 )
 def test_what_repeats_for_ever_is_read_once(piece: str) -> None:
     """Where each of so many beginnings is followed to the end, this test does not come to its own."""
-    text = piece * (400_000 // len(piece))
+    text = piece * (200_000 // len(piece))
     assert len(plain.redact(text)) <= 2 * len(text)
     mask = SecretMask()
     assert len(mask.feed(text.encode()) + mask.end()) == len(text)

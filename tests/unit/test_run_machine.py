@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.agent_ring import MOST_WINDOWS
 from jackline.domain.limits import Limits, RetryPolicy, Spent, compute_backoff_ms
+from jackline.domain.machine_state import MachineState, StepResult
+from jackline.domain.notices import build_notice
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import RunStatus, Spec
 from jackline.domain.run_inputs import (
@@ -24,7 +27,7 @@ from jackline.domain.run_inputs import (
     StopWork,
     TurnEnded,
 )
-from jackline.domain.run_machine import MachineState, StepResult, step
+from jackline.domain.run_machine import step
 from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunState, WaitReason
 from jackline.domain.transitions import TransitionRefused
 from jackline.features.cases.learning import REVIEW_COMMAND
@@ -113,11 +116,16 @@ def test_success_without_a_proof_says_unverified() -> None:
 
 
 def test_a_red_proof_fails_the_run_and_a_resume_works_again() -> None:
-    decided = drive(proving(), CheckEnded(AT, 1, "2 failed"))
+    decided = drive(proving(SPEC._replace(limits=NO_LIMIT._replace(iterations=1))), CheckEnded(AT, 1, "2 failed"))
     life = decided.state.status
-    assert (life.state, life.failure, life.detail) == (RunState.FAILED, Failure.PROOF, "2 failed")
+    assert (life.state, life.failure) == (RunState.FAILED, Failure.PROOF)
+    assert life.detail == (
+        "2 failed; 1 of 1 iterations are used: `jackline resume run --max-iterations N` continues it"
+    )
     assert life.proof is Proof.REFUTED
-    resumed = drive(decided.state, Claimed(AT), SETTLED)
+    over = SETTLED._replace(last_iteration=decided.iteration)
+    assert drive(decided.state, Claimed(AT), over).state.status.failure is Failure.PROOF
+    resumed = drive(decided.state._replace(spec=SPEC), Claimed(AT), over)
     assert isinstance(resumed.commands[0], StartTurn)
     assert resumed.state.status.proof is Proof.UNVERIFIED, "the tree changes: what was said of it no longer holds"
 
@@ -164,11 +172,13 @@ def test_without_a_proof_resolved_learnings_are_enough_and_prove_nothing() -> No
 
 @pytest.mark.parametrize("spec", [SPEC, UNPROVED])
 def test_unresolved_learnings_fail_the_run_and_a_resume_works_again(spec: Spec) -> None:
+    spec = spec._replace(limits=NO_LIMIT._replace(iterations=1))
     decided = drive(reviewing(spec), CheckEnded(AT, 1, "1 learning is unresolved (L001)"))
     life = decided.state.status
     assert (life.state, life.failure, life.proof) == (RunState.FAILED, Failure.LEARNINGS, Proof.UNVERIFIED)
-    assert life.detail == "1 learning is unresolved (L001)"
-    assert isinstance(drive(decided.state, Claimed(AT), SETTLED).commands[0], StartTurn)
+    assert life.detail.startswith("1 learning is unresolved (L001); 1 of 1 iterations are used: ")
+    more = decided.state._replace(spec=spec._replace(limits=NO_LIMIT))
+    assert isinstance(drive(more, Claimed(AT), SETTLED).commands[0], StartTurn)
 
 
 def test_a_crash_in_the_review_or_in_the_proof_after_it_leads_to_the_review_again() -> None:
@@ -273,6 +283,53 @@ def test_nothing_reopens_succeeded_or_cancelled(state: RunState) -> None:
 def test_a_stop_that_comes_too_late_changes_nothing(why: StopReason, state: RunState) -> None:
     over = begun(state=state)
     assert step(over, stop(why)) == StepResult(over)
+
+
+# --- limits ---------------------------------------------------------------------------------------------
+
+
+def limited(windows: int, resets_at: int | None = AT + 9) -> StepResult:
+    return drive(working(windows=windows), ended(Failure.LIMIT, detail="no more", resets_at=resets_at))
+
+
+def test_a_run_waits_for_five_limits_and_then_for_a_person() -> None:
+    for windows in range(MOST_WINDOWS):
+        status = limited(windows).state.status
+        assert (status.reason, status.wake_at, status.windows) == (WaitReason.LIMIT, AT + 9, windows + 1)
+    status = limited(MOST_WINDOWS).state.status
+    assert (status.reason, status.wake_at, status.windows) == (WaitReason.HUMAN, None, MOST_WINDOWS)
+    assert status.detail.startswith("no more; it has waited for 5 limits since a person last continued it: `jackline ")
+
+
+def test_the_notice_of_a_limit_has_the_time_of_its_reset() -> None:
+    status = limited(0, 1_800_000_000_000).state.status
+    notice = build_notice("n1", "run", SPEC, status, AT)
+    assert notice is not None
+    assert notice.body == "no more; it can continue at 2027-01-15 08:00:00 UTC"
+
+
+def test_without_a_known_reset_a_run_waits_longer_each_time() -> None:
+    waits = [(limited(windows, None).state.status.wake_at or 0) - AT for windows in range(MOST_WINDOWS)]
+    cap = SPEC.retry.cap_ms
+    assert all(0.75 * (cap << windows) <= wait <= cap << windows for windows, wait in enumerate(waits))
+    rests = TurnEnded(AT, Outcome(Failure.LIMIT), Usage(), resting={SPEC.agent: AT + 77})
+    assert drive(working(), rests).state.status.wake_at == AT + 77, "the agent and its run have one time"
+
+
+def test_a_service_does_not_try_an_agent_that_rests_for_a_limit() -> None:
+    rests = {SPEC.agent: AT + 9}
+    decided = drive(recovering(windows=2), Recovered(AT, resting=rests, limits=rests))
+    status = decided.state.status
+    assert (decided.commands, status.reason, status.wake_at) == ((), WaitReason.LIMIT, AT + 9)
+    assert status.windows == 2, "the run has not met the limit itself"
+    assert isinstance(drive(recovering(), Recovered(AT, resting=rests)).commands[0], StartTurn), "a person may try"
+    proving_again = drive(recovering(goal=Phase.PROVING), Recovered(AT, resting=rests, limits=rests))
+    assert isinstance(proving_again.commands[0], RunCheck), "the checks need no agent"
+    spec = SPEC._replace(fallback=("codex",))
+    switched = drive(recovering(spec), Recovered(AT, resting=rests, limits=rests))
+    assert (switched.state.status.agent, len(switched.commands)) == ("codex", 1)
+    others = drive(recovering(), Recovered(AT, limits={"codex": AT + 9}), ended(Failure.AUTHENTICATION))
+    assert others.state.status.failure is Failure.AUTHENTICATION, "a limit of an agent that the run does not use"
 
 
 # --- stops -----------------------------------------------------------------------------------------------
@@ -414,6 +471,9 @@ def test_a_second_interrupt_is_debounced() -> None:
         (StopReason.INTERRUPT, StopReason.UNGATED, StopReason.UNGATED),
         (StopReason.INTERRUPT, StopReason.WALL, StopReason.INTERRUPT),
         (StopReason.WALL, StopReason.INTERRUPT, StopReason.WALL),
+        (StopReason.SHUTDOWN, StopReason.CANCEL, StopReason.CANCEL),
+        (StopReason.INTERRUPT, StopReason.SHUTDOWN, StopReason.INTERRUPT),
+        (StopReason.SHUTDOWN, StopReason.WALL, StopReason.SHUTDOWN),
         (StopReason.BUDGET, StopReason.INTERRUPT, StopReason.BUDGET),
     ],
 )
@@ -429,6 +489,25 @@ def test_an_interrupt_pauses_at_once_and_leaves_open_calls_to_the_resume() -> No
     assert (decided.commands, decided.state.status.reason) == ((), WaitReason.PAUSED)
     interrupted = drive(recovering(), stop(StopReason.INTERRUPT), Recovered(AT, ("c1",)))
     assert interrupted.state.status.reason is WaitReason.PAUSED
+
+
+@EVERYWHERE
+def test_a_run_whose_service_stops_is_due_at_once_and_counts_no_retry(place: str) -> None:
+    decided = stopped(place, StopReason.SHUTDOWN)
+    status = decided.state.status
+    assert (status.state, status.reason, status.wake_at) == (RunState.WAITING, WaitReason.RETRY, AT)
+    assert (status.retries, status.detail) == (0, "because shutdown")
+    assert build_notice("n1", "run", SPEC, status, AT) is None
+
+
+def test_a_service_that_stops_waits_for_no_probe_and_the_next_attempt_finds_the_doubts() -> None:
+    decided = drive(working(retries=1), stop(StopReason.SHUTDOWN), ended(Failure.CRASHED, open_calls=1))
+    assert (decided.commands, decided.state.status.reason) == ((), WaitReason.RETRY)
+    assert decided.state.status.retries == 1
+    stopped = drive(recovering(), stop(StopReason.SHUTDOWN), Recovered(AT, ("c1",)))
+    assert stopped.state.status.reason is WaitReason.RETRY
+    again = drive(MachineState("run", SPEC, stopped.state.status), Claimed(AT), Recovered(AT, ("c1",)))
+    assert again.state.status.reason is WaitReason.IN_DOUBT
 
 
 # --- effects in doubt at the end of a turn -----------------------------------------------------------------
@@ -667,3 +746,39 @@ def test_what_a_turn_hung_in_when_its_time_ran_out_is_given_up(why: StopReason) 
 
 def test_what_a_crash_cut_off_is_not_given_up() -> None:
     assert drive(working(), ended(Failure.CRASHED, open_calls=1)).commands == (Recover(3, gave_up=False),)
+
+
+def test_after_three_takeovers_without_anything_new_a_person_is_asked() -> None:
+    crashed = begun(state=RunState.RUNNING, attempt=5)
+    going_on = drive(crashed, Claimed(AT), Recovered(AT, takeovers=3))
+    assert isinstance(going_on.commands[0], StartTurn)
+    parked = drive(crashed, Claimed(AT), Recovered(AT, takeovers=4))
+    assert (parked.state.status.state, parked.state.status.reason) == (RunState.WAITING, WaitReason.HUMAN)
+    assert "died 4 times" in parked.state.status.detail
+    assert not parked.commands
+
+
+@pytest.mark.parametrize(
+    ("more", "state"),
+    [
+        ({"commits": 1}, RunState.RUNNING),
+        ({"doubts": ("c1",)}, RunState.WAITING),
+        ({"asked": ("c1",)}, RunState.WAITING),
+    ],
+)
+def test_a_commit_or_a_question_comes_before_the_count_of_takeovers(more: Any, state: RunState) -> None:
+    decided = drive(begun(state=RunState.RUNNING), Claimed(AT), Recovered(AT, takeovers=9, **more))
+    assert decided.state.status.state is state
+    assert decided.state.status.reason is not WaitReason.HUMAN
+
+
+def test_a_run_that_is_cancelled_ends_however_often_it_was_taken_over() -> None:
+    asked = begun(state=RunState.RUNNING, cancel_requested=True)
+    assert drive(asked, Claimed(AT), Recovered(AT, takeovers=9)).state.status.state is RunState.CANCELLED
+
+
+def test_the_commits_of_a_cut_off_turn_are_in_the_event() -> None:
+    (fact, *_) = drive(begun(state=RunState.RUNNING), Claimed(AT), Recovered(AT, commits=2)).facts
+    assert fact.data == {"doubts": [], "commits": 2}
+    (fact, *_) = drive(begun(state=RunState.RUNNING), Claimed(AT), SETTLED).facts
+    assert fact.data == {"doubts": []}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jackline.domain.agent_ring import MOST_WINDOWS
 from jackline.domain.limits import Limits, RetryPolicy
+from jackline.domain.machine_state import MachineState, StepResult
 from jackline.domain.outcome import Outcome, Usage
 from jackline.domain.records import RunStatus, Spec
 from jackline.domain.run_inputs import (
@@ -22,7 +24,7 @@ from jackline.domain.run_inputs import (
     StopWork,
     TurnEnded,
 )
-from jackline.domain.run_machine import MachineState, StepResult, step
+from jackline.domain.run_machine import step
 from jackline.domain.states import Failure, Phase, Proof, RunState, WaitReason
 
 FINAL = {RunState.SUCCEEDED, RunState.CANCELLED}
@@ -101,7 +103,7 @@ def histories(draw: st.DrawFn) -> list[tuple[MachineState, MachineInput | str, S
     return history
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(histories())
 def test_every_sensible_history_keeps_the_promises(
     history: list[tuple[MachineState, MachineInput | str, StepResult]],
@@ -131,6 +133,7 @@ def ends_cleanly(decided: StepResult) -> None:
     assert (life.reason is not None) == (life.state is RunState.WAITING)
     assert (life.wake_at is not None) <= (life.reason in {WaitReason.LIMIT, WaitReason.RETRY, WaitReason.BUDGET})
     assert (life.state is RunState.FAILED) <= (life.failure is not None)
+    assert 0 <= life.windows <= MOST_WINDOWS
     assert (life.state is RunState.SUCCEEDED) <= (life.failure is None)
     assert len(decided.commands) <= 1
 
@@ -153,6 +156,9 @@ def keeps_its_word(before: MachineState, event: MachineInput | str, decided: Ste
         assert life.state is RunState.CANCELLED
     if life.state is RunState.CANCELLED:
         assert cancelling
+    is_shut_down = before.stopping is StopReason.SHUTDOWN and before.status.state is RunState.RUNNING
+    if is_shut_down and decided.ended and not cancelling and not isinstance(event, str):
+        assert (life.reason, life.wake_at, life.retries) == (WaitReason.RETRY, event.at, before.status.retries)
 
 
 def orders_fit_the_phase(before: MachineState, event: MachineInput | str, decided: StepResult) -> None:
@@ -188,3 +194,27 @@ def test_a_run_that_is_stopped_ends_with_the_next_news(spec: Spec, whys: list[St
     for why in whys:
         decided = step(decided.state, StopWanted(0, why))
     assert step(decided.state, TurnEnded(0, Outcome(), Usage())).ended
+
+
+LIMITED = st.builds(TurnEnded, TIMES, st.builds(Outcome, st.just(Failure.LIMIT), resets_at=st.none() | TIMES), USAGES)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SPECS, st.lists(LIMITED, min_size=MOST_WINDOWS + 2, max_size=MOST_WINDOWS + 2))
+def test_a_run_that_only_a_service_continues_waits_for_a_person_after_five_limits(
+    spec: Spec, limits: list[TurnEnded]
+) -> None:
+    """Each wake-up is a new attempt with the stored status; a claim by a person would set `windows` to 0."""
+    status, waits = RunStatus(attempt=1), 0
+    for limited in limits:
+        begun = step(MachineState("run", spec, status), Claimed(0))
+        decided = step(begun.state, Recovered(0))
+        if not decided.ended:
+            decided = step(decided.state, limited)
+        status = decided.state.status
+        if status.reason is not WaitReason.LIMIT:
+            break
+        assert status.wake_at is not None
+        waits += 1
+    assert status.reason in {WaitReason.HUMAN, WaitReason.BUDGET}
+    assert waits <= MOST_WINDOWS

@@ -21,7 +21,7 @@ from jackline.domain.transitions import (
 )
 from jackline.policy.rules import Rule
 
-EXIT_CODES = {0, 1, 10, 11, 12, 13, 14, 15, 16, 17, 18, 130}
+EXIT_CODES = {0, 1, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 130}
 
 
 @pytest.mark.parametrize("state", RunState)

@@ -13,13 +13,14 @@ from jackline.agents.outcomes import last_line
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from jackline.domain.adapter import Declaration, McpServer, TurnRequest
 
 OWN_SESSION = "name the session with jackline's own --session"
 HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "helpers", "start.py")
 
+_LOOSENING = frozenset({"--approval-mode", "--yolo", "-y", "--allowed-tools", "--policy", "--admin-policy"})
 _SCRIPTS = (".js", ".mjs", ".cjs")
 _ERROR_LINE = re.compile(r"^(?:Error|Unknown argument|Invalid ).*", re.MULTILINE)
 _LONGEST_LINE = 500
@@ -61,6 +62,24 @@ if(isHidden(file))throw missing(file);
 return promised.call(this,file,...more)}}
 const exists=fs.existsSync;fs.existsSync=file=>!isHidden(file)&&exists(file);sync();
 """
+
+
+def drop_options(arguments: tuple[str, ...], names: Collection[str]) -> tuple[str, ...]:
+    """The arguments without these options and their values, which would end a read-only mode."""
+    kept: list[str] = []
+    is_dropping = False
+    for argument in arguments:
+        if argument.startswith("-") and argument != "-":
+            name = argument.partition("=")[0]
+            is_dropping = name in names or (not name.startswith("--") and name[:2] in names)
+        if not is_dropping:
+            kept.append(argument)
+    return tuple(kept)
+
+
+def list_node_arguments(request: TurnRequest) -> tuple[str, ...]:
+    """The user's arguments for gemini or qwen, without those that would let a turn that only reads do more."""
+    return drop_options(request.arguments, _LOOSENING) if request.only_reads else request.arguments
 
 
 def node_env(request: TurnRequest, declaration: Declaration) -> dict[str, str]:

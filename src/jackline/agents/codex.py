@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline import clock
 from jackline.agents.agent_events import call_finished, call_started, error_event, retry_event, session_events
-from jackline.agents.cli_args import OWN_SESSION, encode_prompt, model_flag, reject_arguments
+from jackline.agents.cli_args import OWN_SESSION, drop_options, encode_prompt, model_flag, reject_arguments
 from jackline.agents.front_matter import has_only_text
 from jackline.agents.json_fields import (
     RAW,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _INSTRUCTIONS = ("AGENTS.override.md", "AGENTS.md")  # the first one in a folder counts
+_BYPASS = "--dangerously-bypass-approvals-and-sandbox"
 _LONGEST_INSTRUCTIONS = 32 * 1024  # as the CLI itself
 DECLARATION = Declaration(
     name="codex",
@@ -65,8 +66,11 @@ DECLARATION = Declaration(
         files=("auth.json",),
         config="config.toml",
         status_arguments=("login", "status"),
+        project_files=(".codex/config.toml",),
+        project_words=("model_provider",),
     ),
-    switches_off={"--dangerously-bypass-approvals-and-sandbox": "its sandbox and its questions before a call"},
+    switches_off={_BYPASS: "its sandbox and its questions before a call"},
+    read_only="its read-only sandbox, which also closes the network",
     passes=(
         "CODEX_HOME", "CODEX_SQLITE_HOME", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_CA_CERTIFICATE",
         # The user's own provider names the variable of its key in config.toml; these are the usual ones.
@@ -79,6 +83,10 @@ DECLARATION = Declaration(
         texts=(*_INSTRUCTIONS, ".codex/skills"),
         refused=(".codex/rules",),
         is_text=has_only_text,
+    ),
+    account_variables=(
+        "CODEX_HOME", "CODEX_SQLITE_HOME", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY",
+        "AZURE_OPENAI_API_KEY",
     ),
 )  # fmt: skip
 # Set by -c and not by --disable, which fails for a name that a version does not know. The number of retries can be set
@@ -98,6 +106,8 @@ _REJECTED = {
     "-C": "jackline names the workspace",
 }
 _SANDBOX = re.compile(r"-s|--sandbox\b|--approve-for-me$|(?:-c|--config=)?sandbox_mode=")
+# They would end the read-only sandbox, or conflict with it; it overrides what -c and -p say about it.
+_LOOSENING = frozenset({"-s", "--sandbox", "--approve-for-me", "--full-auto", "--yolo", "--add-dir", _BYPASS})
 _SESSION_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PLATFORMS = {
     ("linux", "x86_64"): ("codex-linux-x64", "x86_64-unknown-linux-musl"),
@@ -121,14 +131,17 @@ class CodexAdapter:
         reject_arguments(DECLARATION.name, request.arguments, _REJECTED)
         effort = [f"model_reasoning_effort={request.effort}"] if request.effort else []
         settings = [*_SETTINGS, *effort, *_server_settings(request), *_trust_settings(request)]
+        arguments = request.arguments
         # The bypass flag would silently override a sandbox that the user asks for. Neither ever asks for approval.
-        has_sandbox = any(_SANDBOX.match(argument) for argument in request.arguments)
+        sandbox: tuple[str, ...] = () if any(_SANDBOX.match(argument) for argument in arguments) else (_BYPASS,)
+        if request.only_reads:
+            arguments, sandbox = drop_options(arguments, _LOOSENING), ("--sandbox", "read-only")
         argv = (
             request.binary or DECLARATION.binary, "exec", *(word for one in settings for word in ("-c", one)),
-            *((model_flag(request),) if request.model else ()), *request.arguments,
+            *((model_flag(request),) if request.model else ()), *arguments,
             # These come last because an option before them may take any number of words (--image).
             "--json", "--skip-git-repo-check",
-            *(() if has_sandbox else ("--dangerously-bypass-approvals-and-sandbox",)), "-C", request.workspace,
+            *sandbox, "-C", request.workspace,
             *_session_arguments(request), "-",
         )  # fmt: skip
         return Launch(argv=argv, stdin=_build_project_text(request) + encode_prompt(request))

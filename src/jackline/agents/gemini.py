@@ -16,6 +16,7 @@ from jackline.agents.cli_args import (
     OWN_SESSION,
     encode_node_prompt,
     find_error_line,
+    list_node_arguments,
     mcp_servers,
     model_flag,
     node_argv,
@@ -56,11 +57,15 @@ DECLARATION = Declaration(
             "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_GENAI_USE_VERTEXAI",
             "GOOGLE_GENAI_USE_GCA", "CLOUD_SHELL", "GEMINI_CLI_USE_COMPUTE_ADC",
         ),
-        home_variable="",
+        home_variable="GEMINI_CLI_HOME",
         folder=".gemini",
+        below=".gemini",
         files=("oauth_creds.json", ".env", "settings.json"),  # the settings name the chosen way; a keyring has the key
+        project_files=(".env", ".gemini/.env", ".gemini/settings.json"),
+        project_words=("selectedType",),
     ),
     switches_off={"--yolo": "its questions before a call"},
+    read_only="its plan mode, which has no shell",
     passes=(
         "GEMINI_API_KEY", "GEMINI_API_KEY_AUTH_MECHANISM", "GEMINI_MODEL", "GEMINI_CLI_HOME", "GEMINI_SYSTEM_MD",
         "GEMINI_CLI_CUSTOM_HEADERS", "GEMINI_CLI_USE_COMPUTE_ADC", "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
@@ -77,6 +82,10 @@ DECLARATION = Declaration(
         settings=(".gemini", ".env"),
         texts=(".gemini/skills", ".gemini/GEMINI.md", ".agents/skills"),
         is_text=has_only_text,
+    ),
+    account_variables=(
+        "GEMINI_CLI_HOME", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS",
+        "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GEMINI_CLI_USE_COMPUTE_ADC",
     ),
 )  # fmt: skip
 # Defaults, not settings: the choices of the user or an administrator stay.
@@ -117,7 +126,7 @@ class GeminiAdapter:
         reject_arguments(DECLARATION.name, request.arguments, _REJECTED)
         argv = (
             *node_argv(request.binary or DECLARATION.binary, {}), "--output-format", "stream-json", "--skip-trust",
-            *_build_arguments(request), *request.arguments,
+            *_build_arguments(request), *list_node_arguments(request),
         )  # fmt: skip
         env = {**node_env(request, DECLARATION), "GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
         defaults = os.path.join(request.folder, "gemini-defaults.json")
@@ -153,7 +162,9 @@ ADAPTER: Adapter = GeminiAdapter()
 
 
 def _build_arguments(request: TurnRequest) -> Iterator[str]:
-    if not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it accepts only one of them
+    if request.only_reads:
+        yield from ("--approval-mode", "plan")
+    elif not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it accepts only one
         yield "--yolo"
     if request.session:
         yield from ("--resume" if request.resume else "--session-id", request.session)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jackline.agents.agent_events import call_finished, call_started, error_event, session_events
-from jackline.agents.cli_args import encode_prompt, model_flag, reject_arguments
+from jackline.agents.cli_args import drop_options, encode_prompt, model_flag, reject_arguments
 from jackline.agents.front_matter import has_only_text
 from jackline.agents.json_fields import (
     RAW,
@@ -73,6 +73,11 @@ def list_variables(prefix: str) -> tuple[str, ...]:
     return (*(f"{prefix}_{name}" for name in _VARIABLES), *KEYS)
 
 
+def list_account_variables(prefix: str) -> tuple[str, ...]:
+    """The variables that decide as whom it works: its log-ins are in a folder of XDG_DATA_HOME."""
+    return ("XDG_DATA_HOME", *(f"{prefix}_{name}" for name in ("API_KEY", "AUTH_CONTENT", "DB")), *KEYS, *KEYS_IF)
+
+
 def build_project_files(names: tuple[str, ...], folders: tuple[str, ...]) -> ProjectFiles:
     """What it takes from a project: files of these names, and folders with more of them, with tools and with skills."""
     return ProjectFiles(
@@ -86,6 +91,9 @@ def build_project_files(names: tuple[str, ...], folders: tuple[str, ...]) -> Pro
 
 SWITCHES = {"DISABLE_AUTOUPDATE": "1", "DISABLE_MODELS_FETCH": "1", "DISABLE_LSP_DOWNLOAD": "1", "DISABLE_SHARE": "1"}
 SWITCHES_OFF = {"--auto": "its questions before a call"}
+READ_ONLY = "its permissions, without a shell, edits and subagents"
+CHANGING_TOOLS = ("edit", "bash", "task")  # denied to a turn that only reads
+_LOOSENING = frozenset({"--agent", "--auto"})
 DECLARATION = Declaration(
     name="opencode",
     binary="opencode",
@@ -100,6 +108,7 @@ DECLARATION = Declaration(
     minimum=(1, 18),
     install="npm install -g opencode-ai",
     switches_off=SWITCHES_OFF,
+    read_only=READ_ONLY,
     passes=list_variables("OPENCODE"),
     passes_if=KEYS_IF,
     model_variables=("OPENCODE_MODEL",),
@@ -110,6 +119,7 @@ DECLARATION = Declaration(
         refused=(".opencode/plugin", ".opencode/plugins"),
         refused_words=("plugin", "\\u", "{file:", "{env:"),
     ),
+    account_variables=list_account_variables("OPENCODE"),
 )
 
 
@@ -123,15 +133,19 @@ class OpencodeAdapter:
     platform: str  # the prefix of the packages with the program itself
     switches: Mapping[str, str]
     denied_tools: tuple[str, ...] = QUESTIONS
+    usual_agent: str = "build"
+    changing_tools: tuple[str, ...] = CHANGING_TOOLS
 
     def launch(self, request: TurnRequest) -> Launch:
         reject_arguments(self.declaration.name, request.arguments, _REJECTED)
         return Launch(
-            argv=(request.binary or self.declaration.binary, *_build_arguments(request)),
+            argv=(request.binary or self.declaration.binary, *_build_arguments(request, self.usual_agent)),
             env={
                 **{f"{self.prefix}_{name}": value for name, value in self.switches.items()},
                 **({f"{self.prefix}_DISABLE_PROJECT_CONFIG": "1"} if request.untrusted else {}),
                 **self._build_config(request),
+                # Otherwise the user's own permissions come last.
+                **({f"{self.prefix}_PERMISSION": "{}"} if request.only_reads else {}),
             },
             stdin=encode_prompt(request),
         )
@@ -177,13 +191,17 @@ class OpencodeAdapter:
             return {}  # JSON with comments, or invalid: the CLI reports it
         permission = theirs.get("permission")
         rules = {"*": permission} if isinstance(permission, str) else as_dict(permission)
+        denied = (*self.denied_tools, *(self.changing_tools if request.only_reads else ()))
         # The last matching rule wins, so ours come last.
-        kept = {tool: rule for tool, rule in rules.items() if tool not in self.denied_tools}
+        kept = {tool: rule for tool, rule in rules.items() if tool not in denied}
         ours: dict[str, Any] = {
             "autoupdate": False,
             "share": "disabled",
-            "permission": {**kept, **dict.fromkeys(self.denied_tools, "deny")},
+            "permission": {**kept, **dict.fromkeys(denied, "deny")},
         }
+        if request.only_reads:  # the permissions of an agent come after those of all agents
+            permissions = {"permission": dict.fromkeys(denied, "deny")}
+            ours["agent"] = {**as_dict(theirs.get("agent")), self.usual_agent: permissions}
         if request.untrusted is not None:
             ours |= self._build_texts(request.untrusted, theirs)
         servers = as_dict(theirs.get("mcp"))
@@ -212,9 +230,10 @@ class OpencodeAdapter:
 ADAPTER: Adapter = OpencodeAdapter(DECLARATION, "OPENCODE", "opencode-ai", "opencode", SWITCHES)
 
 
-def _build_arguments(request: TurnRequest) -> tuple[str, ...]:
+def _build_arguments(request: TurnRequest, usual_agent: str) -> tuple[str, ...]:
     # The log goes to stderr because an error event may only say "check the log".
-    given = ["run", "--auto", "--format", "json", "--thinking", "--print-logs", "--log-level", "ERROR"]
+    approves = ("--agent", usual_agent) if request.only_reads else ("--auto",)
+    given = ["run", *approves, "--format", "json", "--thinking", "--print-logs", "--log-level", "ERROR"]
     if request.fork_of:
         given += ["--session", request.fork_of, "--fork"]
     elif request.resume and request.session:
@@ -223,7 +242,7 @@ def _build_arguments(request: TurnRequest) -> tuple[str, ...]:
         given += ["--title", f"jackline {request.run_id}"]  # otherwise it asks a model for one
     given += [model_flag(request)] if request.model else []
     given += ["--variant", request.effort] if request.effort else []
-    return (*given, *request.arguments)
+    return (*given, *(drop_options(request.arguments, _LOOSENING) if request.only_reads else request.arguments))
 
 
 # --- output ----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from jackline.agents.cli_args import (
     OWN_SESSION,
     encode_node_prompt,
     find_error_line,
+    list_node_arguments,
     mcp_servers,
     model_flag,
     node_argv,
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _DEFAULTS_PATH, _SETTINGS_PATH = "QWEN_CODE_SYSTEM_DEFAULTS_PATH", "QWEN_CODE_SYSTEM_SETTINGS_PATH"
+_CREDENTIALS = (
+    "OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY", "BAILIAN_TOKEN_PLAN_API_KEY",
+    "MODELSCOPE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "QWEN_API_KEY",
+    "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY", "MINIMAX_API_KEY", "ZAI_API_KEY",
+    "XAI_API_KEY", "REQUESTY_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI",
+)  # fmt: skip
 DECLARATION = Declaration(
     name="qwen",
     binary="qwen",
@@ -56,17 +63,15 @@ DECLARATION = Declaration(
     install="npm install -g @qwen-code/qwen-code  # needs Node 22",
     login=LoginFacts(
         command="run `qwen` once and type /auth, or set OPENAI_API_KEY",
-        variables=(
-            "OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY", "BAILIAN_TOKEN_PLAN_API_KEY",
-            "MODELSCOPE_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "QWEN_API_KEY",
-            "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY", "MOONSHOT_API_KEY", "MINIMAX_API_KEY", "ZAI_API_KEY",
-            "XAI_API_KEY", "REQUESTY_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI",
-        ),
+        variables=_CREDENTIALS,
         home_variable="QWEN_HOME",
         folder=".qwen",
         files=("oauth_creds.json", ".env", "settings.json"),  # the settings may hold a key
+        project_files=(".env", ".qwen/.env", ".qwen/settings.json"),
+        project_words=("selectedType", "apiKey"),
     ),
     switches_off={"--yolo": "its questions before a call"},
+    read_only="its plan mode, which has no shell",
     passes=(
         "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY", "DASHSCOPE_PROXY_BASE_URL",
         "BAILIAN_CODING_PLAN_API_KEY", "BAILIAN_TOKEN_PLAN_API_KEY", "MODELSCOPE_API_KEY", "ANTHROPIC_API_KEY",
@@ -91,6 +96,7 @@ DECLARATION = Declaration(
         texts=(".qwen/skills", ".qwen/QWEN.md", ".qwen/rules", ".agents/skills"),
         is_text=has_only_text,
     ),
+    account_variables=("QWEN_HOME", "QWEN_RUNTIME_DIR", *_CREDENTIALS),
 )  # fmt: skip
 _LAUNCHERS = {"cli-entry.js": "cli.js"}
 # Defaults, not settings: the choices of the user or an administrator stay.
@@ -133,7 +139,7 @@ class QwenAdapter:
         start = node_argv(request.binary or DECLARATION.binary, _LAUNCHERS, "--expose-gc")
         files = _build_files(request)
         return Launch(
-            argv=(*start, "--output-format", "stream-json", *_build_arguments(request), *request.arguments),
+            argv=(*start, "--output-format", "stream-json", *_build_arguments(request), *list_node_arguments(request)),
             env={
                 **node_env(request, DECLARATION),
                 "QWEN_CODE_NO_RELAUNCH": "true",
@@ -163,7 +169,9 @@ ADAPTER: Adapter = QwenAdapter()
 
 
 def _build_arguments(request: TurnRequest) -> Iterator[str]:
-    if not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it accepts only one of them
+    if request.only_reads:
+        yield from ("--approval-mode", "plan")
+    elif not any(one.partition("=")[0] == "--approval-mode" for one in request.arguments):  # it accepts only one
         yield "--yolo"
     if request.fork_of:
         yield from ("--resume", request.fork_of, "--fork-session")  # it chooses the new id itself, and reports it first

@@ -6,8 +6,9 @@ packages (entry points `jackline.agents`). The first kind that has a name wins.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from jackline.domain.agent_ref import MARK, parse_agent
 from jackline.errors import AgentUnavailable, ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +39,29 @@ def list_agents(toml_agents: Mapping[str, TomlAgent] = _NONE) -> tuple[str, ...]
     return tuple(sorted({*AGENTS, *plugins.list_names(), *toml_agents}))
 
 
-def load_adapter(name: str, toml_agents: Mapping[str, TomlAgent] = _NONE) -> Adapter:
+class AccountAdapter:
+    """The adapter of one account: the agent's own in everything but the name that it is stored by."""
+
+    def __init__(self, adapter: Adapter, reference: str) -> None:
+        self._adapter = adapter
+        self.declaration = adapter.declaration._replace(name=reference)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the adapter has: launch, parse, hooks, address
+        return getattr(self._adapter, name)
+
+
+def load_adapter(reference: str, toml_agents: Mapping[str, TomlAgent] = _NONE) -> Adapter:
+    """Load the adapter of an agent, or of one of its accounts."""
+    if MARK not in reference:
+        return _load_agent(reference, toml_agents)
+    name, _ = parse_agent(reference)
+    adapter = _load_agent(name, toml_agents)
+    if not adapter.declaration.account_variables:
+        raise UsageError(f"{name} has no accounts, because it has no log-in of its own: write --agent {name}")
+    return AccountAdapter(adapter, reference)
+
+
+def _load_agent(name: str, toml_agents: Mapping[str, TomlAgent]) -> Adapter:
     """Import the adapter of that name."""
     if name in AGENTS:
         if name in toml_agents:

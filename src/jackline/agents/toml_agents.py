@@ -19,7 +19,7 @@ from jackline.errors import ConfigError
 
 TEXT, LINES = "text", "lines"
 FORMATS = (TEXT, LINES, "claude", "codex", "gemini", "kilo", "opencode", "qwen")
-SETTINGS = frozenset({"binary", "model", "effort", "arguments"})  # accepted for every agent
+SETTINGS = frozenset({"binary", "model", "effort", "arguments", "env_file"})  # accepted for every agent
 DEFINING_KEYS = ("command", "acp")  # a table with one of these defines an agent; any other has settings of one
 _VERSION = re.compile(r"\d+(\.\d+){0,3}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
@@ -81,6 +81,7 @@ class _TomlCommandAdapter:
             version_arguments=agent.version,
             install=agent.install,
             passes=agent.env,
+            account_variables=_list_account_variables(agent),
         )
 
     def launch(self, request: TurnRequest) -> Launch:
@@ -118,12 +119,18 @@ class _TomlAcpAdapter:
             minimum=agent.minimum,
             version_arguments=agent.version,
             is_named_by_arguments=False,
+            account_variables=_list_account_variables(agent),
         )
 
     def launch(self, request: TurnRequest) -> Launch:
         words = (*_resolve_binary(self._agent.acp, request), *request.arguments)
         # `request.binary` is the agent's, not the client's.
         return acp.launch(request._replace(binary=sys.executable), words)
+
+
+def _list_account_variables(agent: TomlAgent) -> tuple[str, ...]:
+    """Each variable that the agent sees may decide as whom it works."""
+    return tuple(name for name in agent.env if not name.endswith("*"))
 
 
 def _resolve_binary(words: Sequence[str], request: TurnRequest) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from jackline.app import paths
+from jackline.app.accounts import format_login
 from jackline.errors import JacklineError
 
 if TYPE_CHECKING:
@@ -23,18 +24,24 @@ _OWN_PROVIDER = re.compile(rb"^\s*model_provider\s*=", re.MULTILINE)
 _MOST_BYTES = 1 << 20
 
 
-def find_login_problem(declaration: Declaration, binary: str, environ: Mapping[str, str]) -> str:
-    """Why the CLI cannot reach its model, with the command that logs in; empty if it can, or if nobody can tell."""
+def find_login_problem(declaration: Declaration, binary: str, environ: Mapping[str, str], workspace: str = "") -> str:
+    """Why the CLI cannot reach its model, with the command that logs in; empty if it can, or if nobody can tell.
+
+    With a workspace, files of its project may have the credentials, too.
+    """
     login = declaration.login
-    if login is None or _has_evidence(login, environ) or _reports_login(declaration, login, binary, environ):
+    if login is None or _has_evidence(login, environ) or (workspace and _has_project_credentials(login, workspace)):
         return ""
-    return f"not logged in: {login.command}"
+    if _reports_login(declaration, login, binary, environ):
+        return ""
+    return f"not logged in: {format_login(declaration, environ)}"
 
 
 def _has_evidence(login: LoginFacts, environ: Mapping[str, str]) -> bool:
     if any(environ.get(name) for name in login.variables):
         return True
-    folder = environ.get(login.home_variable) or os.path.join(paths.find_user_home(environ), login.folder)
+    named = environ.get(login.home_variable)
+    folder = os.path.join(named, login.below) if named else os.path.join(paths.find_user_home(environ), login.folder)
     if any(os.path.exists(os.path.join(folder, name)) for name in login.files):
         return True
     return bool(login.config) and _names_provider(os.path.join(folder, login.config))
@@ -42,11 +49,30 @@ def _has_evidence(login: LoginFacts, environ: Mapping[str, str]) -> bool:
 
 def _names_provider(path: str) -> bool:
     """Whether the settings name a provider of their own, which needs no log-in."""
+    return _OWN_PROVIDER.search(_read_start(path)) is not None
+
+
+def _has_project_credentials(login: LoginFacts, workspace: str) -> bool:
+    """Whether a file of the project, or of a folder above it, may have credentials or name where they are."""
+    words = [word.encode() for word in (*login.variables, *login.project_words)]
+    folder = os.path.realpath(workspace)
+    while True:
+        for name in login.project_files:
+            text = _read_start(os.path.join(folder, name))
+            if any(word in text for word in words):
+                return True
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
+
+
+def _read_start(path: str) -> bytes:
+    """The start of a settings file; empty if there is none. A pipe is not waited for."""
     try:
-        with open(path, "rb") as file:
-            return _OWN_PROVIDER.search(file.read(_MOST_BYTES)) is not None
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            return file.read(_MOST_BYTES) or b""
     except OSError:
-        return False
+        return b""
 
 
 def _reports_login(declaration: Declaration, login: LoginFacts, binary: str, environ: Mapping[str, str]) -> bool:
@@ -54,10 +80,9 @@ def _reports_login(declaration: Declaration, login: LoginFacts, binary: str, env
     if not login.status_arguments:
         return False
     from jackline.engine.command_runner import run_command
-    from jackline.engine.settings import select_inherited_variables
+    from jackline.engine.settings import select_inherited_variables, select_variables
 
-    visible = {name: environ[name] for name in declaration.list_visible(environ) if name in environ}
-    env = {**select_inherited_variables(environ), **visible}
+    env = {**select_inherited_variables(environ), **select_variables(environ, declaration.list_visible(environ))}
     try:
         ended = run_command([binary, *login.status_arguments], cwd="/", env=env, timeout_s=_TIMEOUT_S)
     except JacklineError:

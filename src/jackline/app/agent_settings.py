@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from jackline.domain.adapter import Declaration
 
-TEXTS = ("binary", "model", "effort")
+TEXTS = ("binary", "model", "effort", "env_file")
 LISTS = ("env", "arguments")
 DEFINING_KEYS = ("command", "acp")  # a table with one of these defines an agent, and may have more keys
 
@@ -26,7 +26,7 @@ def build_options(
     declaration: Declaration, asked: AgentOptions, environ: Mapping[str, str], settings: Mapping[str, object]
 ) -> AgentOptions:
     """Flags and task (`asked`) come first, then variables, then the user's settings, then the CLI's own defaults."""
-    name = declaration.name
+    name = declaration.agent
     variables = (build_variable_name(name, "MODEL"), *declaration.model_variables)
     from_environ = next((environ[one] for one in variables if environ.get(one)), "")
     options = AgentOptions(
@@ -95,6 +95,8 @@ def check_tables(tables: object, path: str) -> dict[str, dict[str, object]]:
         if "binary" in table:  # a bare name stays, for the PATH; a relative path starts from the config file
             binary = os.path.expanduser(str(table["binary"]))
             checked[name]["binary"] = os.path.join(os.path.dirname(path), binary) if os.sep in binary else binary
+        if "env_file" in table:
+            checked[name]["env_file"] = os.path.join(os.path.dirname(path), os.path.expanduser(str(table["env_file"])))
     return checked
 
 

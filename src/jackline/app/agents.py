@@ -9,7 +9,11 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.errors import AgentUnavailable, UsageError
+from jackline.app.accounts import AUTO, list_accounts, require_account
+from jackline.app.environment import read_agent_environ
+from jackline.domain.agent_ref import join_agent, split_agent
+from jackline.domain.states import Failure
+from jackline.errors import AgentUnavailable, NotLoggedIn, UsageError
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
     from jackline.domain.adapter import Adapter, Declaration
     from jackline.domain.agent_health import AgentHealth
 
-AUTO = "auto"
 _CONNECT_TIMEOUT_S = 0.3
 _PATH_PARTS = 5  # of a program may contain its name: node_modules/@google/gemini-cli/bundle/gemini.js
 
@@ -48,6 +51,13 @@ def list_agents(config: Config) -> tuple[str, ...]:
     from jackline.agents import registry
 
     return registry.list_agents(load_toml_agents(config))
+
+
+def list_references(config: Config) -> tuple[str, ...]:
+    """List every agent, sorted, each followed by its accounts; those of an unknown agent come last."""
+    known = list_agents(config)
+    found = [one for name in known for one in (name, *list_accounts(config, name))]
+    return (*found, *(one for name in config.accounts if name not in known for one in list_accounts(config, name)))
 
 
 def load_declaration(config: Config, name: str) -> tuple[Declaration, str]:
@@ -83,11 +93,11 @@ def list_pause_ends(home: Home) -> dict[str, int]:
     return {name: one.until for name, one in list_pauses(home).items()}
 
 
-def require_program(home_path: str, config: Config, adapter: Adapter) -> str:
+def require_program(home_path: str, config: Config, adapter: Adapter, environ: Mapping[str, str]) -> str:
     """The program to start; AgentUnavailable if there is no usable one, or if its gate does not hold."""
     from jackline.engine.gate_socket import find_hooks
 
-    found = find_program(home_path, config, adapter, os.environ)
+    found = find_program(home_path, config, adapter, environ)
     if found.why:
         raise AgentUnavailable(found.name, why=found.why)
     if find_hooks(adapter) is not None:  # without hooks there is no gate to prove, and no module to load for it
@@ -97,13 +107,27 @@ def require_program(home_path: str, config: Config, adapter: Adapter) -> str:
     return found.binary
 
 
+def require_login(declaration: Declaration, binary: str, environ: Mapping[str, str], workspace: str = "") -> None:
+    """NotLoggedIn if the agent has no credentials; what nobody can tell counts as logged in."""
+    if declaration.login is not None:
+        from jackline.app.agent_logins import find_login_problem
+
+        if problem := find_login_problem(declaration, binary, environ, workspace):
+            raise NotLoggedIn(declaration.name, why=problem)
+
+
 def locate_program(config: Config, declaration: Declaration, environ: Mapping[str, str] | None = None) -> AgentProgram:
     """Find the program of an agent, its version, and whether it and its server are usable.
 
     A turn does not check its server this way: the turn itself waits longer, and is retried.
     """
     adapter = load_adapter(config, declaration.name)
-    environ = os.environ if environ is None else environ
+    if environ is None:
+        try:
+            environ = read_agent_environ(config, declaration)
+        except AgentUnavailable as error:  # its program may be there all the same
+            found = find_program(config.get_text("home"), config, adapter, os.environ)
+            return found if found.why else found._replace(why=str(error.facts["why"]))
     found = find_program(config.get_text("home"), config, adapter, environ)
     problem = "" if found.why else _check_server(adapter, environ)
     if problem or found.why or declaration.login is None:
@@ -119,8 +143,8 @@ def find_program(home_path: str, config: Config, adapter: Adapter, environ: Mapp
     path = find_binary(config, adapter, environ)
     if path is None:
         why = f"'{declaration.binary}' is not on the PATH{_install_hint(declaration)}"
-        if named := config.binaries.get(declaration.name):
-            where = config.sources.get(f"agents.{declaration.name}.binary", "the settings")
+        if named := config.binaries.get(declaration.agent):
+            where = config.sources.get(f"agents.{declaration.agent}.binary", "the settings")
             why = f"{named} (from {where}) is not an executable program"
         return AgentProgram(declaration.name, why=why)
     if not declaration.version_arguments:
@@ -140,7 +164,7 @@ def find_program(home_path: str, config: Config, adapter: Adapter, environ: Mapp
 def find_binary(config: Config, adapter: Adapter, environ: Mapping[str, str]) -> str | None:
     """The path of its program, if there is one; starts nothing."""
     declaration = adapter.declaration
-    path = find_executable(config.binaries.get(declaration.name, "") or declaration.binary, environ)
+    path = find_executable(config.binaries.get(declaration.agent, "") or declaration.binary, environ)
     return path if path is None or not declaration.version_arguments else _resolve_program(adapter, path)
 
 
@@ -186,7 +210,9 @@ def _resolve_program(adapter: Adapter, path: str) -> str:
     """
     real = os.path.realpath(path)
     parts = real.split(os.sep)[-_PATH_PARTS:]
-    if os.path.basename(path) != os.path.basename(real) and not any(adapter.declaration.name in part for part in parts):
+    if os.path.basename(path) != os.path.basename(real) and not any(
+        adapter.declaration.agent in part for part in parts
+    ):
         return path
     native_path = getattr(adapter, "native_path", None)  # most adapters have none
     candidates = () if native_path is None else tuple(native_path(real))
@@ -197,15 +223,61 @@ def _install_hint(declaration: Declaration) -> str:
     return f": install it with `{declaration.install}`" if declaration.install else ""
 
 
-def choose_agents(home: Home, agent: str, fallback: tuple[str, ...]) -> tuple[str, ...]:
-    """The agent and its fallbacks, without duplicates."""
+def choose_agents(home: Home, config: Config, agent: str, fallback: tuple[str, ...]) -> tuple[str, ...]:
+    """The agents to try, in order and without duplicates: `config` is the home's, with the settings of the run."""
     if not agent:
         raise UsageError(f"no agent given; use --agent NAME ({', '.join(list_agents(home.config))}, or {AUTO})")
+    if agent == AUTO and config.sources["account"].startswith("--") and config.get_text("account") != AUTO:
+        raise UsageError("--account needs the agent whose account it is: name it with --agent")
     wanted = _rank_usable(home) if agent == AUTO else (agent,)
-    chosen = tuple(dict.fromkeys((*wanted, *fallback)))
-    for name in chosen:
-        load_adapter(home.config, name)
-    return chosen
+    accounted = (name_account(config, name) for name in wanted)
+    chosen = (one for name in (*accounted, *fallback) for one in expand_account(home, name))
+    return tuple(dict.fromkeys(chosen))
+
+
+def name_account(config: Config, name: str) -> str:
+    """The agent with the account that the setting `account` names; an account that is named with it stays.
+
+    The setting is ignored by an agent for which no account is defined; a flag is not.
+    """
+    account, (agent, named) = config.get_text("account"), split_agent(name)
+    is_flag = config.sources["account"].startswith("--")
+    if is_flag and named and named != account:
+        raise UsageError(f"--agent {name} and --account {account} name two accounts: leave one out")
+    if not account or named:
+        return name
+    return join_agent(agent, account) if is_flag or config.accounts.get(agent) else name
+
+
+def expand_account(home: Home, reference: str) -> tuple[str, ...]:
+    """The agent itself; for `NAME@auto` its accounts, the best first. UsageError if there is no such agent or account.
+
+    Without a reset time nothing is known about what is left of an account: the one that rests, or that reached a limit
+    last, comes last.
+    """
+    config, (name, account) = home.config, split_agent(reference)
+    load_adapter(config, reference)  # UsageError if it cannot be one
+    if not account:
+        return (name,)
+    if account != AUTO:
+        require_account(config, reference)
+        return (reference,)
+    known = list_accounts(config, name)
+    if not known:
+        raise UsageError(f"{name} has no accounts to choose from: add [accounts.{name}.NAME] to your config.toml")
+    programs = {one: locate_program(config, load_adapter(config, one).declaration) for one in (*known, name)}
+    # The agent without an account belongs to the choice only if it can work as it is.
+    ready = [one for one in (*known, name) if one != name or not (programs[one].why or programs[one].login)]
+    health = {} if home.is_new else {one.agent: one for one in home.store().records.list_health()}
+    at = clock.wall_ms()
+
+    def rank(one: str) -> tuple[bool, int, int]:
+        last = health.get(one)
+        limited = last is not None and last.failure == Failure.LIMIT
+        resting = last.until if last is not None and last.until > at else 0
+        return bool(programs[one].why or programs[one].login), resting, last.at if last is not None and limited else 0
+
+    return tuple(sorted(ready, key=rank))
 
 
 def split_names(text: str) -> tuple[str, ...]:

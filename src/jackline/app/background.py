@@ -13,7 +13,7 @@ from jackline.engine.detached import DetachedProcess
 from jackline.engine.owner_lock import has_waiter
 from jackline.errors import StoreError
 from jackline.named import NamedTuple
-from jackline.worktrees import find_worktree
+from jackline.worktrees import find_run_worktree, find_settings_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -42,6 +42,8 @@ def needs_process(home: Home, run: Run) -> bool:
     """
     if run.status.state is RunState.RUNNING:
         return bool(home.find_lost([run.id]))
+    if run.status.state is RunState.QUEUED and home.has_service():
+        return False
     return run.status.state in {RunState.QUEUED, RunState.WAITING, RunState.FAILED} and not has_waiter(
         home.folder(run.id)
     )
@@ -52,14 +54,14 @@ def resume_in_background(home: Home, runs: Sequence[Run]) -> BackgroundStart:
     first = runs[0]
     log = _build_log_path(home, first)
     commands = [
-        f"cd {shlex.quote(run.spec.workspace)} && {shlex.join(_build_argv(home, run))}"
+        f"cd {shlex.quote(find_settings_folder(run.spec))} && {shlex.join(build_resume_argv(home, run))}"
         f" >{shlex.quote(_build_log_path(home, run))} 2>&1"
         for run in runs
     ]
-    argv = ("/bin/sh", "-c", "; ".join(["umask 077", *commands])) if len(runs) > 1 else _build_argv(home, first)
+    argv = ("/bin/sh", "-c", "; ".join(["umask 077", *commands])) if len(runs) > 1 else build_resume_argv(home, first)
     try:
         # From the workspace: settings of the project, such as its own agents, are found there.
-        process = DetachedProcess(argv, os.environ, first.spec.workspace, log)
+        process = DetachedProcess(argv, os.environ, find_settings_folder(first.spec), log)
     except StoreError as error:  # of the log; the other runs can start all the same
         return BackgroundStart(first.id, log=log, problem=str(error))
     except OSError as error:
@@ -67,11 +69,11 @@ def resume_in_background(home: Home, runs: Sequence[Run]) -> BackgroundStart:
         return BackgroundStart(first.id, log=log, problem=problem)
     until = time.monotonic() + _START_SECONDS
     code = process.wait(_POLL_SECONDS)
-    while code is None and not _is_claimed(home, first) and time.monotonic() < until:
+    while code is None and not is_claimed(home, first) and time.monotonic() < until:
         code = process.wait(_POLL_SECONDS)
     # A run that was claimed reports its own end; a command that ended without a claim has failed.
-    printed = "" if _is_claimed(home, first) else process.read_end()
-    failed = printed.startswith("jackline: ") or (code is not None and not _is_claimed(home, first))
+    printed = "" if is_claimed(home, first) else process.read_end()
+    failed = printed.startswith("jackline: ") or (code is not None and not is_claimed(home, first))
     problem = (printed or f"exit code {code}") if failed else ""
     process.leave()
     return BackgroundStart(first.id, pid=process.pid, log=log, problem=problem)
@@ -81,18 +83,22 @@ def group_by_worktree(runs: Iterable[Run]) -> list[list[Run]]:
     """The runs of each worktree together: two of them must not work in it at once."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(find_worktree(run.spec.workspace) or run.spec.workspace, []).append(run)
+        groups.setdefault(find_run_worktree(run.spec), []).append(run)
     return list(groups.values())
 
 
-def _build_argv(home: Home, run: Run) -> tuple[str, ...]:
-    return (sys.executable, "-P", "-m", "jackline", "resume", run.id, "--yes", "--home", home.path)
+def build_resume_argv(home: Home, run: Run) -> tuple[str, ...]:
+    """The command that continues the run in another process, with the settings that only flags have given here."""
+    own = home.config.sources["env_file"].startswith("--")
+    flags = ("--env-file", home.config.get_text("env_file")) if own else ()
+    return (sys.executable, "-P", "-m", "jackline", "resume", run.id, "--yes", "--home", home.path, *flags)
 
 
 def _build_log_path(home: Home, run: Run) -> str:
     return os.path.join(home.folder(run.id), LOG)
 
 
-def _is_claimed(home: Home, run: Run) -> bool:
+def is_claimed(home: Home, run: Run) -> bool:
+    """Whether a process has taken the run up since it was read."""
     now = home.store().runs.get(run.id)
     return now is not None and now.status.attempt > run.status.attempt

@@ -14,6 +14,7 @@ from jackline import clock
 from jackline.app import agent_versions, state_files
 from jackline.digests import hash_text
 from jackline.domain.adapter import TurnRequest
+from jackline.domain.agent_ref import split_agent
 from jackline.engine.gate_socket import find_hooks
 from jackline.errors import JacklineError, Ungated
 
@@ -31,7 +32,10 @@ def check_gate(home: str, adapter: Adapter, found: AgentProgram) -> None:
         return
     request = build_request(found.binary, hooks)
     note, key = os.path.join(home, CACHE), _build_key(adapter, request, found)
-    if state_files.read_entries(note).get(found.binary, {}).get("key") == key:
+    account = split_agent(adapter.declaration.name).account
+    known = state_files.read_entries(note).get(found.binary, {})
+    proved = _read_accounts(known) if known.get("key") == key else {}
+    if known.get("key") == key and (not account or account in proved):
         return
     from jackline.app.canary_trial import find_gate_fault
 
@@ -39,8 +43,16 @@ def check_gate(home: str, adapter: Adapter, found: AgentProgram) -> None:
     if why:
         raise Ungated(found.name, why=f"{found.binary} {why}")
     entry: dict[str, object] = {"key": key, "version": found.version, "at": clock.wall_ms()}
+    if account or proved:
+        entry["accounts"] = {**proved, **({account: clock.wall_ms()} if account else {})}
     with suppress(JacklineError):  # without the note, the next run only repeats the trial
         state_files.update_entries(note, lambda others: {**agent_versions.drop_missing(others), found.binary: entry})
+
+
+def _read_accounts(entry: state_files.Entry) -> dict[str, object]:
+    """The accounts for which the trial was made, besides the agent without one."""
+    accounts = entry.get("accounts")
+    return dict(accounts) if isinstance(accounts, dict) else {}
 
 
 def build_request(binary: str, hooks: Hooks) -> TurnRequest:

@@ -136,7 +136,7 @@ class _Trial:
     def _run_agent(self, model: str, gate: str, token: str) -> CommandResult:
         request = self._request._replace(workspace=self._workspace, folder=self._own, gate=gate, token=token)
         launch = self._adapter.launch(request)
-        pointed = point(self._adapter.declaration.name, model, self._user)
+        pointed = point(self._adapter.declaration.agent, model, self._user)
         write_files({**pointed.files, **launch.files})
         env = {"PATH": os.environ.get("PATH", os.defpath), "TMPDIR": self._folder, **pointed.env, **launch.env}
         return run_command(launch.argv, cwd=self._workspace, env=env, stdin=launch.stdin, timeout_s=_TIMEOUT_S)

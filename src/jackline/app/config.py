@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jackline import clock
 from jackline.app import paths
 from jackline.app.setting_keys import KEYS, KEYS_BY_NAME, format_setting, is_looser, parse_setting, suggest_nearest
+from jackline.domain.agent_ref import MARK
 from jackline.errors import ConfigError, UsageError
 from jackline.named import NamedTuple
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from jackline.app.setting_keys import Setting
 
 USER_FILE = "config.toml"
+_USER_TABLES = ("accounts", "channels")  # tables that a project never has
 _FILE_LIMIT = 1_000_000
 _PRICES = ("input", "output", "cached")
 _DEAREST = 1_000_000
@@ -39,7 +41,9 @@ class Config(NamedTuple):
     problem: str = ""  # why the project's file was ignored; no work is started then
     held: tuple[str, ...] = ()  # settings of an untrusted project that were not applied
     prices: Mapping[str, Mapping[str, float]] = {}  # USD per million tokens, by a pattern of model names
+    channels: Mapping[str, Mapping[str, object]] = {}  # the user's own, as written: the feature that sends checks them
     loaded_at: int = 0  # before the first file was read, in milliseconds
+    accounts: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}  # by agent and name; only the user's file has them
 
     def get_text(self, name: str) -> str:
         """A setting as text."""
@@ -63,6 +67,8 @@ class _Layers:
         tables = below.agents if below else {}
         self.agents: dict[str, dict[str, object]] = {name: dict(table) for name, table in tables.items()}
         self.prices: dict[str, dict[str, float]] = dict(below.prices) if below else {}
+        self.channels: dict[str, dict[str, object]] = dict(below.channels) if below else {}
+        self.accounts: dict[str, dict[str, dict[str, Any]]] = dict(below.accounts) if below else {}
         self.held: list[str] = []
 
     def set(self, name: str, value: object, where: str) -> None:
@@ -95,6 +101,8 @@ def load_config(
     for name, value in given.items():
         layers.set(name, value, f"--{name.replace('_', '-')}")
     layers.values["home"] = home
+    if env_file := str(layers.values["env_file"]):
+        layers.values["env_file"] = os.path.abspath(os.path.expanduser(env_file))
     binaries = _find_binaries(environ, layers)
     return Config(
         values=layers.values,
@@ -104,7 +112,9 @@ def load_config(
         problem=problem,
         held=tuple(layers.held),
         prices=layers.prices,
+        channels=layers.channels,
         loaded_at=loaded_at,
+        accounts=layers.accounts,
     )
 
 
@@ -146,10 +156,21 @@ def _apply_tables(tables: Mapping[str, Any], path: str, layers: _Layers) -> None
             own = _read_prices(value, path)  # before those of an earlier layer: the first match wins
             layers.prices = own | {one: price for one, price in layers.prices.items() if one not in own}
             layers.sources.update({f"prices.{one}": path for one in own})
+        elif name == "channels":
+            if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
+                raise ConfigError(f"{path}: channels must be tables: write [channels.NAME]")
+            layers.channels = value
+            layers.sources.update({f"channels.{channel}": path for channel in value})
+        elif name == "accounts":
+            from jackline.app.accounts import check_accounts
+
+            layers.accounts = check_accounts(value, path)
+            layers.sources.update({f"accounts.{one}": path for one in layers.accounts})
         elif name in KEYS_BY_NAME:
-            layers.set(name, value, path)
+            is_path = name == "env_file" and value  # a relative one starts at the file
+            layers.set(name, os.path.join(os.path.dirname(path), os.path.expanduser(value)) if is_path else value, path)
         else:
-            known = (*KEYS_BY_NAME, "agents", "prices")
+            known = (*KEYS_BY_NAME, "agents", "prices", *_USER_TABLES)
             raise ConfigError(
                 f"{path}: unknown setting '{name}':{suggest_nearest(name, known)} known are {', '.join(known)}"
             )
@@ -185,14 +206,30 @@ def _apply_project(path: str, layers: _Layers, home: str, database: str) -> tupl
 def _apply_project_tables(tables: dict[str, Any], path: str, layers: _Layers, home: str, database: str) -> None:
     from jackline.app.trust import is_trusted
 
-    own = next((name for name in tables if name in KEYS_BY_NAME and not KEYS_BY_NAME[name].project), None)
+    own = next(
+        (name for name in tables if name in _USER_TABLES or (name in KEYS_BY_NAME and not KEYS_BY_NAME[name].project)),
+        None,
+    )
     if own is not None:
         raise ConfigError(f"{path}: a project may not set '{own}'; put it into your own {USER_FILE}")
+    _refuse_accounts(tables, path)
     if not is_trusted(home, database, os.path.dirname(path)):
         tables = _drop_untrusted(tables, path, layers)
     else:
         tables = _drop_loosening(tables, path, layers)
     _apply_tables(tables, path, layers)
+
+
+def _refuse_accounts(tables: Mapping[str, Any], path: str) -> None:
+    """Refuse a project that decides as whom an agent works, or which variables it gets, even if it is trusted."""
+    hint = f"put it into your own {USER_FILE}"
+    agents = tables.get("agents")
+    for name, table in agents.items() if isinstance(agents, dict) else ():
+        if isinstance(table, dict) and "env_file" in table:
+            raise ConfigError(f"{path}: a project may not set agents.{name}.env_file; {hint}")
+    for name in ("agent", "fallback", "auto"):
+        if MARK in str(tables.get(name, "")):
+            raise ConfigError(f"{path}: {name}: a project may not choose an account; write the agent alone")
 
 
 def _drop_untrusted(tables: dict[str, Any], path: str, layers: _Layers) -> dict[str, Any]:

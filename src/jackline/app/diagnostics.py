@@ -22,11 +22,17 @@ def log_unexpected(home: str, error: Exception) -> str:
 
 def start_log(home: str) -> None:
     """Log to the home from now on; calling it again changes nothing."""
-    LOG.start(os.path.join(home, LOG_FILE), lambda text: _load_redactor().redact(text))
+    LOG.start(os.path.join(home, LOG_FILE), _redact)
+
+
+def _redact(text: str) -> str:
+    from jackline.app.environment import list_learned
+
+    return _load_redactor(list_learned()).redact(text)
 
 
 @cache
-def _load_redactor() -> Redactor:
+def _load_redactor(learned: tuple[str, ...]) -> Redactor:
     from jackline.secrets.redactor import Redactor, find_secret_values
 
-    return Redactor(find_secret_values(os.environ))
+    return Redactor((*find_secret_values(os.environ), *learned))

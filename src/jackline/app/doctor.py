@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.errors import JacklineError, StoreError
+from jackline.extensions import call_hook
 from jackline.formatting import format_iso
 from jackline.named import NamedTuple, stored_as
 
@@ -46,11 +47,15 @@ def check_installation(home: Home) -> Iterator[DoctorFinding]:
     yield _check_database(home)
     yield _check_clock(home)
     yield _check_timezone()
+    yield from _check_keep_awake(home)
     yield from _check_variables()
     yield from _check_project(home)
     yield from _check_policy(home)
     yield from _check_own_files(home)
+    yield from _check_env_file(home)
     yield from _check_agents(home)
+    for findings in call_hook("doctor_findings", home):
+        yield from findings
 
 
 def _check_sqlite() -> DoctorFinding:
@@ -78,6 +83,20 @@ def _check_tmux() -> DoctorFinding:
     version, why = _find_program("tmux", "-V")
     # jackline does not need it: a warning would make people install it for nothing.
     return DoctorFinding(part="tmux", state=OK, found=why or version)
+
+
+def _check_keep_awake(home: Home) -> Iterator[DoctorFinding]:
+    """Whether the machine can be kept awake, if that is wanted."""
+    if home.config.get_text("keep_awake") != "true":
+        return
+    from jackline.engine.keep_awake import try_inhibitor
+
+    why = try_inhibitor(os.environ)
+    if why:
+        fix = "it works in a login session with systemd, or on macOS; without it the machine may go to sleep"
+        yield DoctorFinding(part="keep_awake", state=WARN, found=why, fix=fix)
+    else:
+        yield DoctorFinding(part="keep_awake", state=OK, found="no sleep while a run is worked on")
 
 
 def _find_program(name: str, *arguments: str) -> tuple[str, str]:
@@ -261,12 +280,25 @@ def _check_own_files(home: Home) -> Iterator[DoctorFinding]:
         yield DoctorFinding(part="settings", state=FAIL, found=f"changed since you started a run: {change}", fix=fix)
 
 
+def _check_env_file(home: Home) -> Iterator[DoctorFinding]:
+    """Report only problems; those of an agent's or an account's file are reported with the agent."""
+    from jackline.app.environment import read_home_environ
+    from jackline.errors import ConfigError
+
+    try:
+        read_home_environ(home.config)
+    except ConfigError as error:
+        yield DoctorFinding(part="env_file", state=FAIL, found=str(error), fix="until then `run` refuses to work")
+
+
 def _check_agents(home: Home) -> Iterator[DoctorFinding]:
     from jackline.app import agents
 
+    if next(_check_env_file(home), None) is not None:  # the reason would be the same for all of them
+        return
     wanted = home.config.get_text("agent")
     absent, usable = [], 0
-    for name in agents.list_agents(home.config):
+    for name in agents.list_references(home.config):
         declaration, broken = agents.load_declaration(home.config, name)
         if broken:
             yield DoctorFinding(part=f"agent {name}", state=WARN, found=broken, fix="fix or remove it")
@@ -274,7 +306,7 @@ def _check_agents(home: Home) -> Iterator[DoctorFinding]:
         found = agents.locate_program(home.config, declaration)
         usable += bool(found.version) and not found.why
         if found.why and not found.binary and name != wanted:
-            absent.append(name)
+            absent += [name] if name == declaration.agent else []
         elif found.why:
             yield DoctorFinding(
                 part=f"agent {name}", state=FAIL if name == wanted else WARN, found=found.why, fix="jackline agents"

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from jackline.app import agents
 from jackline.app.agent_env import build_mcp_argv, find_agent_database
+from jackline.app.agent_logins import find_login_problem
 from jackline.app.config import add_run_settings
-from jackline.app.home import make_redactor
+from jackline.app.environment import read_agent_environ
 from jackline.app.preflight import refuse_taken_session, refuse_unready_workspace
 from jackline.app.request import build_spec
 from jackline.app.setting_keys import KEYS
@@ -23,6 +24,7 @@ from jackline.domain.states import Role
 from jackline.engine import run_env
 from jackline.engine.launch import LaunchContext, build_mcp_server, build_request
 from jackline.engine.settings import select_inherited_variables
+from jackline.worktrees import find_settings_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,21 +61,23 @@ def plan_run(request: Request, home: Home) -> PlannedRun:
     """Work out what `home.start` and `home.work` would do first."""
     spec = build_spec(request, home)
     if not request.run_id:  # a run that has started may have changed its workspace
-        refuse_unready_workspace(request, spec.workspace)
+        if not spec.worktree.name:
+            refuse_unready_workspace(request, spec.workspace)
         refuse_taken_session(home, spec)
     adapter = agents.load_adapter(home.config, spec.agent)
-    found = agents.find_program(home.path, home.config, adapter, os.environ)
+    environ = read_agent_environ(home.config, adapter.declaration)
+    found = agents.find_program(home.path, home.config, adapter, environ)
     run_id = request.run_id or RUN
-    inside_run = {run_env.RUN: run_id, run_env.HOME: home.path, **run_env.build_actor_env(spec.agent, os.environ)}
+    inside_run = {run_env.RUN: run_id, run_env.HOME: home.path, **run_env.build_actor_env(spec.agent, environ)}
     context = LaunchContext(
         folder=os.path.join(home.folder(run_id), "agent"),
         gate=GATE,
         token=TOKEN,
         binary=found.binary or adapter.declaration.binary,
-        environ=os.environ,
+        environ=environ,
         mcp=build_mcp_server(build_mcp_argv(home.config, os.environ)[0], inside_run),
         untrusted=read_untrusted_settings(
-            home.path, home.config.get_text("database"), adapter.declaration, spec.workspace, os.environ
+            home.path, home.config.get_text("database"), adapter.declaration, find_settings_folder(spec), environ
         ),
     )
     resumes = bool(spec.session) and adapter.declaration.resumes
@@ -94,14 +98,14 @@ def plan_run(request: Request, home: Home) -> PlannedRun:
     database = (run_env.DATABASE,) if find_agent_database(home.config) else ()
     own_names = (run_env.TAG_VARIABLE, run_env.ATTEMPT_VARIABLE, *run_env.NAMES, run_env.ACTOR, *database, VARIABLE)
     limits = add_run_settings(home.config, request.settings).values
-    redact = make_redactor().redact
+    redact = home.make_redactor().redact
     return PlannedRun(
         agent=spec.agent,
         fallback=spec.fallback,
         task=spec.task,
         workspace=spec.workspace,
         argv=tuple(redact(word) for word in launch.argv),
-        environment=tuple(sorted({*select_inherited_variables(os.environ), *own_names, *asked.environ, *launch.env})),
+        environment=tuple(sorted({*select_inherited_variables(environ), *own_names, *asked.environ, *launch.env})),
         files=tuple(launch.files),
         stdin=launch.stdin is not None,
         prompt=redact(spec.prompt),
@@ -109,7 +113,7 @@ def plan_run(request: Request, home: Home) -> PlannedRun:
         effort=asked.effort,
         proof=redact(spec.proof),
         limits={key.name: limits[key.name] for key in KEYS if key.bounds and not (key.choices or key.grows)},
-        problem=found.why,
+        problem=found.why or find_login_problem(adapter.declaration, found.binary, environ, find_settings_folder(spec)),
         stuck=bool(found.why)
         and all(
             agents.find_program(home.path, home.config, agents.load_adapter(home.config, name), os.environ).why

@@ -23,7 +23,7 @@ from jackline.domain.states import RunState
 from jackline.engine.settings import new_id
 from jackline.errors import Refused, UsageError
 from jackline.store.models import NewRun
-from jackline.worktrees import find_repository
+from jackline.worktrees import find_repository, find_settings_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,18 +59,23 @@ def fork_run(home: Home, parent: Run, *, step: int | None = None, prompt: str = 
         preface=_build_preface(home, parent, last, is_last=is_last),
         fork_of=_find_session(home, parent) if is_last else "",
     )
+    fork_id = run_id or new_id()
+    if spec.worktree.name:
+        from jackline.app.worktree_request import fork_worktree
+
+        spec = fork_worktree(home, parent, spec, fork_id, chosen=bool(run_id))
     # Only the arguments: the parent's facts may differ when the same fork is requested again.
     request = hash_text(canonical([parent.id, step, prompt]))
     new = NewRun(
-        id=run_id or new_id(),
-        repository=find_repository(spec.workspace),
+        id=fork_id,
+        repository=find_repository(spec.worktree.source or spec.workspace),
         spec=spec,
         request=request,
         parent=parent.id,
         forked_at=last,
     )
-    if not os.path.isdir(spec.workspace):
-        raise Refused(f"{spec.workspace}, where run {parent.id} worked, is gone")
+    if not os.path.isdir(find_settings_folder(spec)):
+        raise Refused(f"{find_settings_folder(spec)}, where run {parent.id} worked, is gone")
     run, _ = home.store(create=True).runs.create(new, clock.wall_ms())
     home.warnings += preflight.describe_redactions(spec, run.spec)
     home.notify_change()

@@ -18,21 +18,23 @@ from jackline.store.open import open_store
 from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from jackline.app.config import Config
     from jackline.app.request import Request
+    from jackline.app.run_creation import CreatedRun
     from jackline.app.run_handle import RunHandle
     from jackline.domain.amendment import Amendment
-    from jackline.domain.records import Call, Repository, Run
+    from jackline.domain.records import Call, Finding, Repository, Run
+    from jackline.engine.supervise import Interrupt
     from jackline.exports.manifest import Manifest
     from jackline.exports.transcript import TranscriptEntry
     from jackline.secrets.redactor import Redactor
-    from jackline.store.models import RunSummary
+    from jackline.store.models import QueueOptions, RunSummary
     from jackline.store.store import Store
 
-    OnStart = Callable[[Callable[[], None]], None]
+    OnStart = Callable[[Interrupt], None]
 
 
 _PAGE = 500
@@ -55,6 +57,8 @@ class Home:
         self.warnings: list[str] = []  # for the person, about things that did not stop the work
         self.on_change: Callable[[], None] | None = None  # a long-lived process is notified of changes through this
         self._store: Store | None = None
+        self.known_agents: set[str] = set()  # agents of queued runs whose log-in was looked at
+        self.has_confirmed_settings = False  # a person has confirmed the settings as this process has read them
         self._begun: set[str] = set()  # runs that this object has worked on
 
     def __enter__(self) -> Self:
@@ -97,13 +101,24 @@ class Home:
             if create:  # reading creates nothing
                 self.create()
             try:
-                self._store = open_store(self.database, create=create, redactor=make_redactor)
+                self._store = open_store(self.database, create=create, redactor=self.make_redactor)
             except SchemaMissing:
                 if "://" in self.database:
                     raise
                 # Another process is creating the home at this very moment: it does not exist yet.
                 raise NoHome(self.path) from None
         return self._store
+
+    def migrate(self) -> None:
+        """Bring the database of an older jackline up to date; a server's schema is left to `jackline db migrate`."""
+        if not self.is_new:
+            self.store(create=True)
+
+    def make_redactor(self) -> Redactor:
+        """A redactor that knows the secrets of this process and of the user's env files."""
+        from jackline.app.environment import make_redactor
+
+        return make_redactor(self.config)
 
     def create(self) -> None:
         """Create the home's folder if it does not exist."""
@@ -121,6 +136,35 @@ class Home:
     def reopen(self) -> Home:
         """Open the same home again: for a thread that needs its own connection."""
         return Home(self.config)
+
+    def reopen_in(self, folder: str) -> Home:
+        """Open the same home with the settings that apply in a folder, such as those of its project."""
+        given = {"home": self.path}
+        for name in ("database", "env_file"):
+            if self.config.sources[name].startswith("--"):
+                given[name] = self.config.get_text(name)
+        return Home(config_module.load_config(os.environ, folder, given))
+
+    def wake_services(self) -> None:
+        """Let the services of this home look for work at once: after a run is queued, answered or has a notice."""
+        if "://" not in self.database and not os.path.exists(os.path.join(self.path, paths.SERVICES_FOLDER)):
+            return  # no service ever ran here, and most commands need not import how to wake one
+        from jackline.extensions import call_hook
+
+        call_hook("wake_services", self)
+
+    def has_service(self) -> bool:
+        """Whether a service of this home is running that starts queued runs."""
+        from jackline.extensions import call_hook
+
+        return any(call_hook("living_service", self))
+
+    def finish_work(self) -> None:
+        """Deliver what this process has to report, after its work; without channels this costs nothing."""
+        if self.config.channels or (self._store is not None and self._store.notices.has_open_ping()):
+            from jackline.extensions import call_hook
+
+            call_hook("work_done", self)
 
     # reports
 
@@ -153,7 +197,7 @@ class Home:
         """The id of a run, found in the same way, even if the rest of its record cannot be read."""
         rows = []
         if not self.is_new:
-            rows = self.store().runs.find_matching(text, self._repository_here())
+            rows = self.store().runs.find_matching(text, self.repository_here())
         if not rows:
             raise NotFound(shorten_name(text), what="run", hint="jackline list --all-repos")
         if len(rows) > 1:
@@ -161,14 +205,15 @@ class Home:
             raise Ambiguous(text, what="run", count=len(rows), some=some)
         return rows[0].id
 
-    def _repository_here(self) -> str:
+    def repository_here(self) -> str:
+        """The id of the repository of the current directory."""
         from jackline.domain.ids import repository_id
 
         return repository_id(find_repository(os.getcwd()))
 
     def find_newest(self, *states: str, fits: Callable[[Run], bool] = lambda _run: True) -> Run | None:
         """The newest run of the current repository in one of these states (default: any) that fits."""
-        query = RunQuery(states=states, repository=self._repository_here(), limit=_PAGE)
+        query = RunQuery(states=states, repository=self.repository_here(), limit=_PAGE)
         while page := self.list_runs(query):
             found = (self.store().runs.get(row.id) for row in page)
             newest = next((run for run in found if run is not None and fits(run)), None)
@@ -198,8 +243,11 @@ class Home:
         return self.store().runs.get(rows[0].id) if rows else None
 
     def list_runs(self, query: RunQuery) -> list[RunSummary]:
-        """Runs, newest first."""
-        return [] if self.is_new else self.store().runs.list_page(query)
+        """Runs, newest first; a waiting one with the time at which it continues."""
+        if self.is_new:
+            return []
+        found = self.store().runs.list_page(query)
+        return self.store().wakeups.adjust_wake_times(found) if any(row.wake_at for row in found) else found
 
     def list_active(self) -> list[RunSummary]:
         """Every run that has not ended, in all repositories."""
@@ -245,56 +293,46 @@ class Home:
 
         `at_once`: a new run is refused if another one works in its worktree now; otherwise it is queued all the same.
         """
-        from jackline.app.own_files import refuse_fresh_changes
-        from jackline.app.preflight import (
-            describe_redactions,
-            refuse_taken_session,
-            refuse_unready_workspace,
-            refuse_untrusted_settings,
-        )
-        from jackline.app.request import build_new_run
-        from jackline.clock import wall_ms
+        from jackline.app.run_creation import WantedRun, create_runs
 
-        started_at = wall_ms()
-        self._refuse_unready("run")
-        self.refuse_broken_project()
-        new, at = build_new_run(request, self)
-        refuse_fresh_changes(started_at)  # the policy was read meanwhile
-        # Only for a new run: one that has started may have changed its workspace.
-        if self.is_new or self.store().runs.get(new.id) is None:
-            refuse_unready_workspace(request, new.spec.workspace)
-            refuse_untrusted_settings(self, new.spec)
-            if at_once and not (self.is_new or new.spec.share_workspace):
-                from jackline.engine.workspace_guard import refuse_busy_workspace
+        return create_runs(self, [WantedRun(request)], at_once=at_once)[0].run
 
-                refuse_busy_workspace(self.store(), new.spec.workspace, self.path)
-            refuse_taken_session(self, new.spec)
-        run, _ = self.store(create=True).runs.create(new, at)
-        self.warnings += describe_redactions(new.spec, run.spec)
-        self.notify_change()
-        return run
+    def enqueue(self, request: Request, options: QueueOptions | None = None) -> CreatedRun:
+        """Create a run that a service starts; a run with the same dedupe key that has not ended is returned instead."""
+        from jackline.app.queue import enqueue
+
+        return enqueue(self, request, options)
 
     def work(self, run: Run, on_start: OnStart = lambda _interrupt: None, on_ask: str = "stop") -> Run:
         """Work on a run until it ends, or waits for more than a short time.
 
         `on_ask`: when a person is needed, `stop` returns the waiting run, `wait` waits for the answer and continues,
         `deny` denies the call for now and lets the agent continue with the rest.
+        `on_start` receives the function that interrupts the current attempt or wait; it gets another one for the next.
         """
         from jackline.app.worker import work_on_run
 
         if run.id in self._begun:  # its settings are those that were read before the change
-            self._refuse_inside_run("resume")
+            self.refuse_inside_run("resume")
         else:
-            self._refuse_unready("resume")
+            self.refuse_unready("resume")
         self._begun.add(run.id)
         self.refuse_broken_project()
         return work_on_run(self, run, on_start, on_ask)
+
+    def make_attempt(self, run: Run, on_start: OnStart) -> Run:
+        """Make one attempt at a run, as a service does; Overtaken if the run is no longer as it was seen."""
+        from jackline.app.worker import make_attempt
+
+        self.refuse_unready("resume")
+        self.refuse_broken_project()
+        return make_attempt(self, run, on_start)
 
     def cancel(self, run: Run) -> Run:
         """Request the end of a run; a run whose supervisor is dead ends here."""
         from jackline.app.worker import cancel_run
 
-        self._refuse_inside_run("cancel")
+        self.refuse_inside_run("cancel")
         return cancel_run(self, run)
 
     def answer(self, run: Run, call: Call, verdict: str) -> tuple[Call, Run]:
@@ -304,28 +342,39 @@ class Home:
         verdicts = ("happened", "did-not", "retry", "skip", "allow", "always", "deny")
         if verdict not in verdicts:
             raise UsageError(f"unknown answer '{verdict}': use one of {', '.join(verdicts)}")
-        self._refuse_inside_run("answer")
+        self.refuse_inside_run("answer")
         answered = self.store(create=True).approvals.answer(run.id, call.id, verdict, wall_ms())
         self.notify_change()
+        self.wake_services()
         return answered
+
+    def dismiss_findings(self, run: Run, ids: Sequence[str], reason: str) -> tuple[list[Finding], Run]:
+        """Drop open findings of reviewers, such as F2, for a person's reason; Busy if the run is being worked on."""
+        from jackline.clock import wall_ms
+
+        self.refuse_inside_run("findings --dismiss")
+        dismissed = self.store(create=True).reviews.dismiss(run.id, ids, reason, wall_ms())
+        self.notify_change()
+        return dismissed
 
     def amend(self, run: Run, amendment: Amendment) -> Run:
         """Store a person's message to the run's agent and changes of the run; Busy if the run is being worked on."""
         from jackline.app.worker import amend_run
 
-        self._refuse_unready("resume")
+        self.refuse_unready("resume")
         return amend_run(self, run, amendment)
 
-    def _refuse_inside_run(self, command: str) -> None:
+    def refuse_inside_run(self, command: str) -> None:
+        """Refused if this process belongs to a run of this home."""
         from jackline.app.identity import refuse_inside_run
 
         refuse_inside_run(self, command)
 
-    def _refuse_unready(self, command: str) -> None:
+    def refuse_unready(self, command: str) -> None:
         """Refused inside a run, and while a change of the user's own files is not confirmed."""
         from jackline.app.own_files import refuse_unconfirmed
 
-        self._refuse_inside_run(command)
+        self.refuse_inside_run(command)
         refuse_unconfirmed(self)
 
     # reading
@@ -357,10 +406,3 @@ class Home:
 
         named = self.config.sources["database"]
         return export_run(self.store(), run, self.path, named if named.startswith("JACKLINE_") else "")
-
-
-def make_redactor() -> Redactor:
-    """A redactor that knows the values of this process's secret variables."""
-    from jackline.secrets.redactor import Redactor, find_secret_values
-
-    return Redactor(find_secret_values(os.environ))

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from jackline.domain.call_gate import needs_person
-from jackline.domain.states import Failure, RunState, WaitReason
+from jackline.domain.states import Failure, Phase, RunState, WaitReason
+from jackline.formatting import format_line
 from jackline.named import NamedTuple, stored_as
 from jackline.store.models import RunQuery
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.domain.agent_health import AgentHealth
-    from jackline.domain.records import Call, Run
+    from jackline.domain.records import Call, Finding, Run
     from jackline.store.models import RunSummary
     from jackline.store.store import Store
 
@@ -28,6 +29,7 @@ INTERRUPTED_ANSWERS = ("skip",)
 
 APPROVAL, IN_DOUBT, INTERRUPTED, QUESTION = "approval", "in_doubt", "interrupted", "question"
 BUDGET, LOST, LOG_IN, STOPPED, ANSWERED = "budget", "lost", "log_in", "stopped", "answered"
+CANNOT_START, REVIEW = "cannot_start", "review"
 KINDS = {
     APPROVAL: "a call needs your approval",
     IN_DOUBT: "a call may have happened",
@@ -38,10 +40,13 @@ KINDS = {
     LOG_IN: "an agent is not logged in",
     STOPPED: "a run waits for a person",
     ANSWERED: "a run is ready, and no process continues it",
+    CANNOT_START: "a service cannot start a run",
+    REVIEW: "reviewers block a run",
 }
 BLOCKING = frozenset({APPROVAL, IN_DOUBT, QUESTION})  # a run with one of these waits on
 _CALL_KINDS = {DOUBT_ANSWERS: IN_DOUBT, ASK_ANSWERS: APPROVAL, INTERRUPTED_ANSWERS: INTERRUPTED}
 _PERSON_NEEDED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
+_FINDING_CHARS = 300
 _MOST_FAILED = 500  # newest failed runs, among which those that wait for a log-in are looked for
 
 
@@ -123,7 +128,7 @@ def list_run_entries(home: Home, run: Run, repository: str = "") -> list[InboxEn
         from jackline.domain.amendment import build_resume_words
 
         return [base._replace(kind=BUDGET, commands=(build_resume_words(run),))]
-    entries = []
+    entries = _build_review_entries(home.store(), run, base)
     for call, answers in find_open_questions(home.store(), run):
         whole = home.store().blobs.load_call(call)
         entries.append(
@@ -139,6 +144,28 @@ def list_run_entries(home: Home, run: Run, repository: str = "") -> list[InboxEn
             )
         )
     return entries or [base]
+
+
+def find_blocking_reviews(store: Store, run: Run) -> list[Finding]:
+    """The open blocking findings of a run that waits because of them."""
+    status = run.status
+    if status.reason is not WaitReason.HUMAN or status.goal is not Phase.REVIEWING or not run.spec.review:
+        return []
+    from jackline.domain.review import find_blocking
+
+    return find_blocking(store.reviews.list_findings(run.id))
+
+
+def _build_review_entries(store: Store, run: Run, base: InboxEntry) -> list[InboxEntry]:
+    findings = find_blocking_reviews(store, run)
+    if not findings:
+        return []
+    from jackline.domain.review import locate_finding
+
+    lines = [f"{one.id} {locate_finding(one)}: {format_line(one.text, _FINDING_CHARS)}" for one in findings]
+    dismiss = ("findings", run.id, "--dismiss", *(one.id for one in findings), "--reason", "WHY")
+    commands = (("findings", run.id), dismiss, ("resume", run.id))
+    return [base._replace(kind=REVIEW, text="\n".join([run.status.detail, *lines]), detail="", commands=commands)]
 
 
 def _list_waiting(home: Home, runs: list[RunSummary]) -> Iterator[InboxEntry]:
@@ -167,7 +194,7 @@ def _list_log_ins(home: Home) -> Iterator[InboxEntry]:
     failed = home.list_runs(RunQuery(states=(str(RunState.FAILED),), limit=_MOST_FAILED))
     waiting = [row for row in failed if row.failure == Failure.AUTHENTICATION and row.agent in refused]
     for row in waiting:
-        yield _build_entry(row, LOG_IN, refused[row.agent].detail)._replace(detail=_find_login(home, row.agent))
+        yield _build_entry(row, LOG_IN, refused[row.agent].detail)._replace(detail=find_login(home, row.agent))
     for health in refused.values():
         if not any(row.agent == health.agent for row in waiting):
             yield _build_agent_entry(home, health)
@@ -180,20 +207,25 @@ def _build_agent_entry(home: Home, health: AgentHealth) -> InboxEntry:
         text=health.detail,
         commands=(("agents",),),
         agent=health.agent,
-        detail=_find_login(home, health.agent),
+        detail=find_login(home, health.agent),
     )
 
 
-def _find_login(home: Home, agent: str) -> str:
+def find_login(home: Home, agent: str) -> str:
     """How a person logs in; empty if that is not known."""
+    from jackline.app.accounts import format_login
     from jackline.app.agents import load_adapter
-    from jackline.errors import UsageError
+    from jackline.app.environment import read_agent_environ
+    from jackline.errors import AgentUnavailable, UsageError
 
     try:
-        login = load_adapter(home.config, agent).declaration.login
+        declaration = load_adapter(home.config, agent).declaration
+        login = format_login(declaration, read_agent_environ(home.config, declaration))
+    except AgentUnavailable as error:  # its account has a file or a variable that cannot be read
+        return str(error)
     except UsageError:  # described in settings that are gone
         return ""
-    return f"log in: {login.command}" if login else ""
+    return f"log in: {login}" if login else ""
 
 
 def _build_entry(row: RunSummary, kind: str, text: str) -> InboxEntry:

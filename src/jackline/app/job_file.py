@@ -14,6 +14,7 @@ from jackline.app.setting_keys import KEYS, KEYS_BY_NAME, is_looser, parse_setti
 from jackline.app.tasks import TASK_SETTINGS
 from jackline.app.text_files import read_text
 from jackline.app.trust import find_agents_parent, find_project, is_file_trusted
+from jackline.domain.agent_ref import split_agent
 from jackline.domain.events import NOTHING
 from jackline.domain.records import AgentOptions
 from jackline.domain.task import JSON, MODES, PROJECT, detect_job_format, fill_prompt
@@ -30,9 +31,12 @@ if TYPE_CHECKING:
     from jackline.policy.rules import Rule
 
 
-_TEXTS = ("task", "prompt", "mode", "agent", "model", "effort", "session", "proof", "workspace", "script")
-_LISTS = ("agents", "fallback", "arguments", "allow")
-_SWITCHES = ("requires_commit", "requires_clean")
+_TEXTS = (
+    "task", "prompt", "mode", "agent", "model", "effort", "session", "proof", "workspace", "script", "review_mode",
+    "done_signal",
+)  # fmt: skip
+_LISTS = ("agents", "fallback", "arguments", "allow", "review")
+_SWITCHES = ("requires_commit", "requires_clean", "plan", "proof_must_fail_first", "commit")
 _TABLES = ("vars", "settings")
 _KNOWN = (*_TEXTS, *_LISTS, *_SWITCHES, *_TABLES, "rule")
 _PATHS = ("workspace", "script")
@@ -61,6 +65,12 @@ class Job(NamedTuple):
     settings: Mapping[str, Setting] = NOTHING
     rules: tuple[Rule, ...] = ()
     allow: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()
+    review_mode: str = ""
+    done_signal: str = ""
+    plan: bool | None = None
+    proof_must_fail_first: bool | None = None
+    commit: bool | None = None
 
 
 NO_JOB = Job()
@@ -179,6 +189,17 @@ def compose_request(typed: Request, job: Job, task: Task | None, variables: Mapp
         requires_commit=_choose_switch(job.requires_commit, task is not None and task.requires_commit),
         requires_clean=_choose_switch(job.requires_clean, task is not None and task.requires_clean),
         job=job.text,
+        setup=typed.setup or (task.setup if task else ""),
+        pr=typed.pr or (task.pr if task else ""),
+        pr_base=typed.pr_base or (task.pr_base if task else ""),
+        until=typed.until or (task.until if task else ""),
+        review=typed.review or job.review or (task.review if task else ()),
+        review_mode=typed.review_mode or job.review_mode or (task.review_mode if task else ""),
+        done_signal=typed.done_signal or job.done_signal or (task.done_signal if task else ""),
+        plan=typed.plan or _choose_switch(job.plan, task is not None and task.plan),
+        proof_must_fail_first=typed.proof_must_fail_first
+        or _choose_switch(job.proof_must_fail_first, task is not None and task.proof_must_fail_first),
+        commit_work=typed.commit_work or _choose_switch(job.commit, task is not None and task.commit),
     )
     layers = ((task.source, task.settings),) if task else ()
     return request._replace(settings=(*layers, (job.source, job.settings)))
@@ -202,7 +223,7 @@ def _combine_agent_options(typed: Request, job: Job, task: Task | None) -> Agent
     for layer in (job, task):
         if layer is None:
             continue
-        if not agent or layer.agent in {"", agent}:
+        if not agent or not layer.agent or split_agent(layer.agent).name == split_agent(agent).name:
             model, effort = model or layer.model, effort or layer.effort
         agent = agent or layer.agent
     return given._replace(model=model, effort=effort, arguments=(*job.arguments, *given.arguments))
@@ -223,20 +244,28 @@ def restrict_task(task: Task, typed: Request, job: Job, config: Config) -> Restr
     """Restrict a task; raise Refused if it runs a program that only the project asked for."""
     if task.origin != PROJECT:
         return RestrictedTask(task)
+    for name in (task.agent, *task.fallback, *task.review):
+        if split_agent(name).account:
+            raise Refused(f"{task.source}: a project may not choose an account: write {split_agent(name).name} alone")
     if is_file_trusted(config.get_text("home"), config.get_text("database"), task.source):
         kept, notes = _hold_settings(task, config, [name for name in task.settings if KEYS_BY_NAME[name].only_tightens])
         return RestrictedTask(task._replace(settings=kept), notes)
     if task.proof and not (typed.proof or job.proof):
         raise Refused(f"{task.source} is not trusted, but its proof runs a command: {_describe_fix(task)}")
+    starts = {"its setup runs a command": bool(task.setup) and not typed.setup}
+    starts["lets the host commit"] = task.commit and not (typed.commit_work or job.commit)
+    for what in (what for what, is_so in starts.items() if is_so):
+        raise Refused(f"{task.source} is not trusted, but {what}: {_describe_fix(task)}")
     agent = () if typed.agent or job.agent else (task.agent,)
     fallback = () if typed.fallback or job.fallback else task.fallback
-    for name in (*agent, *fallback):
+    review = () if typed.review or job.review else task.review
+    for name in (*agent, *fallback, *review):
         if name in AGENTS_NAMED_BY_ARGUMENTS:
             raise Refused(f"{task.source} is not trusted, but '{name}' can run any program: {_describe_fix(task)}")
     kept, notes = _hold_settings(task, config, task.settings)
-    if task.allow:
-        notes += (f"{task.source}: ignoring allow = {', '.join(task.allow)}: {_describe_fix(task)}",)
-    return RestrictedTask(task._replace(settings=kept, allow=()), notes)
+    for name, value in (("allow", ", ".join(task.allow)), ("pr", task.pr)):  # approvals, which only a person gives
+        notes += (f"{task.source}: ignoring {name} = {value}: {_describe_fix(task)}",) if value else ()
+    return RestrictedTask(task._replace(settings=kept, allow=(), pr="", pr_base="", until=""), notes)
 
 
 def _hold_settings(task: Task, config: Config, names: Iterable[str]) -> tuple[dict[str, Setting], tuple[str, ...]]:

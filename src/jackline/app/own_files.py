@@ -15,21 +15,27 @@ from typing import TYPE_CHECKING, Any
 from jackline import clock
 from jackline.app import paths, state_files
 from jackline.app.config import find_user_file
-from jackline.app.trust import TRUST_FILE, fingerprint_entry
+from jackline.app.environment import list_env_files
+from jackline.app.trust import TRUST_FILE, find_project, fingerprint_entry, hash_project, name_record
 from jackline.digests import hash_text
 from jackline.domain.events import Fact
-from jackline.errors import Refused, SchemaMissing, SchemaTooOld, StoreError
+from jackline.domain.notices import build_settings_notice
+from jackline.errors import Refused, StoreError
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from jackline.app.config import Config
     from jackline.app.home import Home
+    from jackline.app.trust import ProjectDigests
+    from jackline.domain.records import SubjectNotice
 
 PLACES_FILE = "places.json"  # where the user's settings led, by the folder of the settings
 _GIVEN_DATABASES = ("JACKLINE_DATABASE", "--database")
 _MOST_FILES = 1000
 _SUFFIXES = (".toml", ".md")  # not the copies that an editor makes while a file is open
+_CHANGED = "jackline.settings_changed"
 _UNREADABLE = "unreadable"
 _PERSON, _ENGINE = "person", "engine"
 
@@ -77,7 +83,7 @@ def find_unconfirmed(home: Home) -> UnconfirmedChange | None:
 
 
 def _find_changed(home: Home) -> UnconfirmedChange | None:
-    if home.is_new or not home.store().settings.read(_name_record(home.path)):
+    if home.is_new or not home.store().settings.read(name_record(home.path)):
         return None
     return _update(home, _compare)
 
@@ -106,9 +112,9 @@ def _hash_place(home: Home) -> str:
     return hash_text(f"{os.path.realpath(home.path)}\n{home.database}")
 
 
-def refuse_fresh_changes(since: int) -> None:
+def refuse_fresh_changes(home: Home, since: int) -> None:
     """Raise Refused if an own file was written since this time: what was read of it may not be what was compared."""
-    for path in (*list_own_files(os.environ), paths.find_config_folder(os.environ)):
+    for path in (*list_own_files(os.environ, home.config), paths.find_config_folder(os.environ)):
         with suppress(OSError):
             if os.stat(path).st_ctime_ns // 1_000_000 >= since:
                 raise Refused(f"{path} was changed while this command started: look at it, and run the command again")
@@ -135,6 +141,7 @@ def confirm_changes(home: Home, change: UnconfirmedChange) -> None:
                 _update(one, partial(confirm, home=one), _PERSON)
     if change.moved_to:
         _remember_place(home, always=True)
+    home.wake_services()  # they have started nothing since the change
 
 
 @contextmanager
@@ -166,29 +173,27 @@ def watch_own_files(home: Home, run_id: str) -> Iterator[None]:
 # trust
 
 
-def is_trust_recorded(home: str, database: str, project: str, digest: str) -> bool:
-    """Whether `jackline trust` recorded this; before the first record of a home, its trust.json counts as it is."""
-    from jackline.store.open import open_store
+def trust_project(home: Home, folder: str, digests: ProjectDigests) -> None:
+    """Record that the user trusts the files with these digests, which were shown; Refused if they changed since."""
+    from jackline.app.identity import refuse_inside_run
 
-    address = paths.find_database(home, database)
-    if "://" not in address and not os.path.exists(address):
-        return True
-    try:
-        store = open_store(address, create=False, read_only=True)
-    except (SchemaMissing, SchemaTooOld):  # no record yet
-        return True
-    except StoreError:
+    refuse_inside_run(home, "trust")
+    project = find_project(folder)
+    if hash_project(folder) != digests:
+        raise Refused(f"the files of {project} changed while you read them: run `jackline trust` again")
+    _record_trust(home, project, {"digest": digests.project, "settings": digests.settings})
+
+
+def revoke_trust(home: Home, folder: str) -> bool:
+    """Revoke trust; return False if the project was not trusted."""
+    project = find_project(folder)
+    if project not in state_files.read_entries(os.path.join(home.path, TRUST_FILE)):
         return False
-    try:
-        record = store.settings.read(_name_record(home))
-        return not record or record["trusted"].get(project) == digest
-    except StoreError:
-        return False
-    finally:
-        store.close()
+    _record_trust(home, project, None)
+    return True
 
 
-def record_trust(home: Home, project: str, digests: state_files.Entry | None) -> None:
+def _record_trust(home: Home, project: str, digests: state_files.Entry | None) -> None:
     """Write what a person decided about a project to trust.json and the record; without digests trust is revoked."""
 
     def change(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
@@ -225,19 +230,20 @@ class _OwnFiles(NamedTuple):
 def _scan(home: Home) -> _OwnFiles:
     return _OwnFiles(
         folder=paths.find_config_folder(os.environ),
-        files={path: _hash_file(path) for path in list_own_files(os.environ)},
+        files={path: _hash_file(path) for path in list_own_files(os.environ, home.config)},
         entries=state_files.read_entries(os.path.join(home.path, TRUST_FILE)),
     )
 
 
-def list_own_files(environ: Mapping[str, str]) -> list[str]:
-    """The user's files: their settings, policy and tasks. A setting that names another file adds it here."""
-    found: list[str] = []
+def list_own_files(environ: Mapping[str, str], config: Config) -> list[str]:
+    """The user's files: their settings, policy and tasks, and the files with variables that the settings name."""
+    found = list(list_env_files(config))
     seen: set[str] = set()
     for folder, folders, names in os.walk(paths.find_config_folder(environ), followlinks=True):
         seen.add(os.path.realpath(folder))
         folders[:] = sorted(name for name in folders if os.path.realpath(os.path.join(folder, name)) not in seen)
-        found += (os.path.join(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES))
+        paths_here = (os.path.join(folder, name) for name in sorted(names) if name.endswith(_SUFFIXES))
+        found += (path for path in paths_here if path not in found)
         if len(found) > _MOST_FILES:
             break
     return found[:_MOST_FILES]
@@ -257,23 +263,25 @@ def _compare(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:
     """Compare the files with the record, and bring it up to date."""
     runs = sorted({watch["run"] for watch in record["living"]})
     known = record["folders"].setdefault(found.folder, {"files": found.files, "changed": []})
+    # Another process may have read settings that name more files than ours do: they are not gone.
+    found.files.update({path: _hash_file(path) for path in known["files"].keys() - found.files if os.path.exists(path)})
     differs = [path for path in {**known["files"], **found.files} if known["files"].get(path) != found.files.get(path)]
     new = [path for path in differs if path not in known["changed"]]
     known["changed"] = [path for path in known["changed"] if path in differs]
     if new and runs:
         known["changed"] += new
-        yield Fact("jackline.settings_changed", {"files": new, "runs": runs})
+        yield Fact(_CHANGED, {"files": new, "runs": runs})
     elif new:
         kept = {path: known["files"][path] for path in known["changed"] if path in known["files"]}
         known["files"] = {path: one for path, one in found.files.items() if path not in known["changed"]} | kept
     recorded = record["trusted"]
     forged = [project for project, digest in found.trusted.items() if recorded.get(project) != digest]
     if unseen := [project for project in forged if project not in record["voided"]]:
-        yield Fact("jackline.settings_changed", {"files": [TRUST_FILE], "projects": unseen, "runs": runs})
+        yield Fact(_CHANGED, {"files": [TRUST_FILE], "projects": unseen, "runs": runs})
     record["voided"] = forged
     if lost := [project for project in recorded if project not in found.trusted]:
         record["trusted"] = {project: one for project, one in recorded.items() if project not in lost}
-        yield Fact("jackline.settings_changed", {"files": [TRUST_FILE], "projects": lost, "runs": runs})
+        yield Fact(_CHANGED, {"files": [TRUST_FILE], "projects": lost, "runs": runs})
     record["living"] = [watch for watch in record["living"] if _is_alive(watch)]
 
 
@@ -300,12 +308,16 @@ def _update(
         yield from change(record, found)
         unconfirmed = _build_unconfirmed(record, found)
 
-    home.store(create=True).settings.update(_name_record(home.path), change_filled, clock.wall_ms(), actor)
+    at = clock.wall_ms()
+
+    def build_notice(facts: list[Fact]) -> SubjectNotice | None:
+        changed = [fact.data for fact in facts if fact.kind == _CHANGED]
+        files = dict.fromkeys(path for data in changed for path in data["files"])
+        runs = dict.fromkeys(run for data in changed for run in data["runs"])
+        return build_settings_notice(list(files), list(runs), at) if files else None
+
+    home.store(create=True).settings.update(name_record(home.path), change_filled, at, actor, build_notice)
     return unconfirmed
-
-
-def _name_record(home: str) -> str:
-    return f"{clock.host_name()}:{os.path.realpath(home)}"
 
 
 def _read_start(pid: int) -> int | None:

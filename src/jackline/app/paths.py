@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 DATABASE_FILE = "state.sqlite"
 LOG_FILE = "jackline.log"
 PROJECT_FILE = "jackline.toml"
+SERVICES_FOLDER = "services"  # of a home: what shows that a service lives
 
 
 def find_database(home: str, configured: str) -> str:
@@ -33,6 +34,11 @@ def find_cache_folder(environ: Mapping[str, str]) -> str:
 def find_state_folder(environ: Mapping[str, str]) -> str:
     """The default home."""
     return _build_xdg_path(environ, "XDG_STATE_HOME", os.path.join(".local", "state"))
+
+
+def find_worktrees_folder(environ: Mapping[str, str]) -> str:
+    """The default folder of the worktrees that jackline makes for runs."""
+    return os.path.join(_build_xdg_path(environ, "XDG_DATA_HOME", os.path.join(".local", "share")), "worktrees")
 
 
 def find_user_home(environ: Mapping[str, str]) -> str:

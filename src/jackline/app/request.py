@@ -5,18 +5,30 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline import clock
 from jackline.app import agents, policy_files
+from jackline.app.accounts import AUTO
 from jackline.app.agent_settings import build_options, reject_flag_like
-from jackline.app.agents import AUTO, choose_agents, split_names
+from jackline.app.agents import choose_agents, split_names
 from jackline.app.config import add_run_settings
 from jackline.app.preflight import reject_secret_proof
 from jackline.app.text_files import shorten_name
 from jackline.digests import hash_text
 from jackline.domain import ids
+from jackline.domain.agent_ref import split_agent
 from jackline.domain.events import NOTHING, canonical
 from jackline.domain.limits import Limits, RetryPolicy
-from jackline.domain.records import AgentOptions, Spec
+from jackline.domain.records import (
+    ALL_PASS,
+    ANY_PASS,
+    APPROVED,
+    DRAFT,
+    GREEN,
+    MERGED,
+    READY,
+    AgentOptions,
+    Spec,
+    WorktreeSpec,
+)
 from jackline.domain.states import Replay
 from jackline.domain.task import MODES
 from jackline.engine.remotes import read_own_remotes
@@ -37,9 +49,12 @@ if TYPE_CHECKING:
     from jackline.app.setting_keys import Setting
     from jackline.policy.rules import Rule
 
+_LONGEST_SIGNAL = 200
 _LONGEST_PROMPT = 4 * 1024 * 1024
 _LAST_OLD_FIELD = "allowed"
 _TIMEOUTS, _OLD_TIMEOUTS = (0, 900_000), (900_000, 600_000)  # the defaults per turn and idle, now and before 0009
+_NEW_ID = "new"  # of a run that is planned, and not created
+_PAIR, _BOTH = "claudex", ("claude", "codex")
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
 
@@ -66,27 +81,43 @@ class Request(NamedTuple):
     allow: tuple[str, ...] = ()  # names of rules whose calls are approved in advance
     ungated: bool = False
     share_workspace: bool = False  # work even if another run works in the same worktree
+    labels: tuple[str, ...] = ()  # words by which channels select the run's notices
+    worktree: bool | None = None  # whether it works in a worktree of its own; None: as the settings say
+    worktree_name: str = ""  # empty: from its id
+    worktree_base: str = ""  # a commit; empty: HEAD
+    copy: tuple[str, ...] = ()  # untracked files for that worktree
+    pr: str = ""  # the kind of the pull request to open; empty: none
+    pr_base: str = ""
+    until: str = ""  # what it waits for then
+    setup: str = ""  # a command that prepares it
+    review: tuple[str, ...] = ()  # agents that review the work
+    review_mode: str = ""  # empty: all have to pass
+    done_signal: str = ""
+    plan: bool = False
+    proof_must_fail_first: bool = False
+    commit_work: bool = False
 
 
-def build_new_run(request: Request, home: Home) -> tuple[NewRun, int]:
-    """Build the run to create, and the time of its creation."""
-    at = clock.wall_ms()
-    spec = build_spec(request, home)
+def build_new_run(request: Request, home: Home) -> NewRun:
+    """Build the run to create."""
     run_id = request.run_id or new_id()
     if not ids.is_chosen(run_id):
         raise UsageError(f"'{shorten_name(run_id)}' cannot be a run's id: {_NAMES}")
-    # Neither a newer policy nor another remote makes it another request.
-    asked = spec._replace(policy_version=1, own_remotes={})
-    if (request.agent or home.config.get_text("agent")) == AUTO:  # which agents are ready may differ the next time
-        asked = asked._replace(agent=AUTO, fallback=_choose_fallback(request, home.config), agent_options={})
-    new = NewRun(
+    spec = build_spec(request, home, run_id)
+    # Neither a newer policy nor another remote makes it another request, nor a commit on the branch it starts from.
+    base = spec.worktree._replace(base=request.worktree_base, base_branch="")
+    asked = spec._replace(policy_version=1, own_remotes={}, worktree=base)
+    names = _list_asked(request, home)
+    if any(split_agent(name).account == AUTO or name == AUTO for name in names):  # the choice may differ the next time
+        asked = asked._replace(agent=names[0], fallback=names[1:], agent_options={})
+    return NewRun(
         id=run_id,
-        repository=find_repository(spec.workspace),
+        repository=find_repository(spec.worktree.source or spec.workspace),
         spec=spec,
         request=_digest(asked.changes()),
         old_requests=_list_old_digests(asked),
+        ping=home.config.get_text("ping"),
     )
-    return new, at
 
 
 def _list_old_digests(spec: Spec) -> tuple[str, ...]:
@@ -103,6 +134,7 @@ def _list_old_digests(spec: Spec) -> tuple[str, ...]:
 def _list_old_values(spec: Spec) -> dict[str, object]:
     """The values of the fields that versions before 0008 knew; later fields come after them."""
     values = spec.to_dict()
+    del values["limits"]["repeats"]  # a limit that they did not know
     names = list(values)
     return {name: values[name] for name in names[: names.index(_LAST_OLD_FIELD) + 1]}
 
@@ -111,20 +143,24 @@ def _digest(values: Mapping[str, object]) -> str:
     return hash_text(canonical(values))
 
 
-def build_spec(request: Request, home: Home) -> Spec:
+def build_spec(request: Request, home: Home, run_id: str = _NEW_ID) -> Spec:
     """Build the spec of the run; notes about the policy go to the home's warnings."""
     config = add_run_settings(home.config, request.settings)
-    _refuse_invalid(request)
-    agent, *fallback = choose_agents(home, request.agent or config.get_text("agent"), _choose_fallback(request, config))
+    _refuse_invalid(request, home)
+    agent, *fallback = choose_agents(home, config, *_choose_names(request, config))
+    review = _choose_reviewers(request, home)
     workspace = os.path.realpath(request.workspace or os.getcwd())
     if not os.path.isdir(workspace):
         raise UsageError(f"{workspace} is not a folder: name an existing one with --workspace")
+    worktree, place = _plan_worktree(request, home, config, workspace, run_id)
     layers = policy_files.load_layers(os.environ, home.path, home.config.get_text("database"), workspace)
     home.warnings += layers.notes
     rules = policy_files.merge_layers(request.rules, layers)
+    remotes = read_own_remotes(workspace, os.environ)
     return Spec(
         prompt=request.prompt,
-        workspace=workspace,
+        workspace=place,
+        worktree=worktree,
         agent=agent,
         task=request.task,
         proof=request.proof,
@@ -137,13 +173,14 @@ def build_spec(request: Request, home: Home) -> Spec:
             steps=config.get_int("max_steps") or None,
             calls=config.get_int("max_calls") or None,
             tokens=config.get_int("max_tokens") or None,
-            usd_micros=_limit_usd(home, config, (agent, *fallback)),
+            usd_micros=_limit_usd(home, config, (agent, *fallback, *review)),
+            repeats=config.get_int("max_repeats") or None,
         ),
         retry=RetryPolicy(most=config.get_int("retries"), base_ms=_ms(config, "retry_seconds")),
         rules=rules,
         options=dict(request.options),
         fallback=tuple(fallback),
-        agent_options=_build_agent_options(request, config, (agent, *fallback)),
+        agent_options=_build_agent_options(request, config, (agent, *fallback, *review)),
         session=request.session,
         ungated=request.ungated,
         share_workspace=request.share_workspace,
@@ -158,8 +195,58 @@ def build_spec(request: Request, home: Home) -> Spec:
         policy_version=POLICY_VERSION,
         unmatched=config.get_text("unmatched"),
         profile=config.get_text("profile").removeprefix(NONE),
-        own_remotes=read_own_remotes(workspace, os.environ),
+        labels=request.labels,
+        review=review,
+        review_mode=request.review_mode or ALL_PASS,
+        review_rounds=config.get_int("review_rounds"),
+        plan=request.plan,
+        done_signal=request.done_signal.strip(),
+        proof_must_fail_first=request.proof_must_fail_first,
+        commit_work=request.commit_work,
+        own_remotes=remotes,
+        pr=request.pr,
+        pr_base=request.pr_base,
+        until=request.until,
+        pr_branch=_plan_pull_request(request, workspace, worktree.branch, remotes),
     )
+
+
+def _plan_worktree(
+    request: Request, home: Home, config: Config, workspace: str, run_id: str
+) -> tuple[WorktreeSpec, str]:
+    """The run's own worktree and its folder there; without one, it works in the workspace itself."""
+    is_wanted = config.get_text("worktree") == "true" if request.worktree is None else request.worktree
+    if is_wanted:
+        from jackline.app.worktree_request import plan_worktree
+
+        return plan_worktree(request, home, config, workspace, run_id)
+    if request.worktree is None and (request.worktree_base or request.copy or request.setup):
+        raise UsageError("--worktree-base, --copy and --setup are for a worktree: add --worktree")
+    return WorktreeSpec(), workspace
+
+
+def _choose_reviewers(request: Request, home: Home) -> tuple[str, ...]:
+    """The agents that review, one for each seat; an agent may have several."""
+    if request.review_mode and not request.review:
+        raise UsageError("--review-mode needs reviewers: name them with --review")
+    if request.review_mode not in {"", ALL_PASS, ANY_PASS}:
+        raise UsageError(f"the review mode '{request.review_mode}' is unknown: use {ALL_PASS} or {ANY_PASS}")
+    named = (one for name in request.review for one in (_BOTH if name == _PAIR else (name,)))
+    return tuple(agents.expand_account(home, agents.name_account(home.config, name))[0] for name in named)
+
+
+def _plan_pull_request(request: Request, workspace: str, branch: str, remotes: Mapping[str, str]) -> str:
+    """The branch that the host will push; empty without a pull request."""
+    if not request.pr and (request.until or request.pr_base):
+        raise UsageError(f"{'--until' if request.until else '--pr-base'} is for a pull request: add --pr")
+    for name, value, known in (("pr", request.pr, (READY, DRAFT)), ("until", request.until, (GREEN, APPROVED, MERGED))):
+        if value and value not in known:
+            raise UsageError(f"{name} must be {', '.join(known[:-1])} or {known[-1]}, not '{shorten_name(value)}'")
+    if not request.pr:
+        return ""
+    from jackline.app.pull_request_plan import find_branch
+
+    return find_branch(request, workspace, branch, remotes)
 
 
 def _limit_usd(home: Home, config: Config, names: Sequence[str]) -> int | None:
@@ -179,34 +266,50 @@ def _limit_usd(home: Home, config: Config, names: Sequence[str]) -> int | None:
     return None if len(blind) == len(names) else limit
 
 
-def _choose_fallback(request: Request, config: Config) -> tuple[str, ...]:
-    return request.fallback or split_names(config.get_text("fallback"))
+def _choose_names(request: Request, config: Config) -> tuple[str, tuple[str, ...]]:
+    """The agent and the fallbacks that were asked for."""
+    return request.agent or config.get_text("agent"), request.fallback or split_names(config.get_text("fallback"))
+
+
+def _list_asked(request: Request, home: Home) -> tuple[str, ...]:
+    """The names of a request before an agent or an account is chosen."""
+    config = add_run_settings(home.config, request.settings)
+    agent, fallback = _choose_names(request, config)
+    return (agent if agent == AUTO else agents.name_account(config, agent), *fallback)
 
 
 def _build_agent_options(request: Request, config: Config, chosen: Sequence[str]) -> dict[str, AgentOptions]:
-    """A model given by a flag applies to the first agent only: the others would not know it."""
+    """A model given by a flag applies to the accounts of the first agent only: other agents would not know it."""
     found = {}
     for name in chosen:
-        asked = request.agent_options if name == chosen[0] else AgentOptions()
+        is_same = split_agent(name).name == split_agent(chosen[0]).name
+        asked = request.agent_options if is_same else AgentOptions()
         declaration = agents.load_adapter(config, name).declaration
         if name == "scripted" and not request.options.get("script"):
             raise UsageError(
                 "the scripted agent has no script to play: leave it out, or run it alone with --script FILE"
             )
-        options = build_options(declaration, asked, os.environ, config.agents.get(name, {}))
+        options = build_options(declaration, asked, os.environ, config.agents.get(declaration.agent, {}))
         found[name] = options._replace(tells_cost=declaration.cost)
     return found
 
 
-def _refuse_invalid(request: Request) -> None:
+def _refuse_invalid(request: Request, home: Home) -> None:
     if not ids.is_chosen(request.task):  # it becomes a folder's name
         raise UsageError(f"'{shorten_name(request.task)}' cannot be a task's name: {_NAMES}")
+    for label in request.labels:
+        if not ids.is_chosen(label):
+            raise UsageError(f"'{shorten_name(label)}' cannot be a label: {_NAMES}")
     if len(request.prompt) > _LONGEST_PROMPT:
         raise UsageError(f"the prompt is longer than {_LONGEST_PROMPT} characters: put it into a file")
     reject_flag_like("the session", request.session)
-    reject_secret_proof(request.proof)
+    reject_secret_proof(home, request.proof)
+    if request.proof_must_fail_first and not request.proof:
+        raise UsageError("--proof-must-fail-first needs a proof: name it with --proof")
+    if len(request.done_signal.splitlines()) > 1 or len(request.done_signal) > _LONGEST_SIGNAL:
+        raise UsageError(f"the done signal must be one line of at most {_LONGEST_SIGNAL} characters")
     # A text that a database cannot store is refused: if it were changed, the agent would get another prompt.
-    for name, text in (("prompt", request.prompt), ("proof", request.proof)):
+    for name, text in (("prompt", request.prompt), ("proof", request.proof), ("done signal", request.done_signal)):
         refuse_unstorable(name, text)
 
 

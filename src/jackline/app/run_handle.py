@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from jackline.domain.events import Event
     from jackline.domain.records import Call, Run
     from jackline.domain.states import Failure, WaitReason
+    from jackline.exports.manifest import Manifest
+    from jackline.exports.transcript import TranscriptEntry
 
 _POLL_SECONDS = 0.1
 _PAGE = 1000
@@ -58,6 +60,16 @@ class RunHandle:
         return run
 
     @property
+    def manifest(self) -> Manifest:
+        """The run as one record, as in its manifest.json."""
+        return self._home.load_manifest(self.record)
+
+    @property
+    def transcript(self) -> list[TranscriptEntry]:
+        """What was said and done, as in its transcript.jsonl."""
+        return self._home.read_transcript(self.record)
+
+    @property
     def state(self) -> RunState:
         """Queued, running, waiting, succeeded, failed or cancelled."""
         return self.record.status.state
@@ -88,8 +100,9 @@ class RunHandle:
     @property
     def last_message(self) -> str:
         """The agent's last message; empty if it has said nothing yet."""
-        turns = self._home.store().records.list_turns(self.id)
-        return next((turn.last_message for turn in reversed(turns) if turn.last_message), "")
+        from jackline.domain.run_totals import find_last_message
+
+        return find_last_message(self._home.store().records.list_turns(self.id))
 
     @property
     def cost(self) -> float | None:

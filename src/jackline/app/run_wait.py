@@ -10,7 +10,8 @@ import queue
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.domain.states import PERSON_NEEDED, RunState
+from jackline.domain.run_inputs import StopReason
+from jackline.domain.states import PERSON_NEEDED, RunState, WaitReason
 from jackline.engine.owner_lock import hold_waiter
 from jackline.errors import Busy, Overtaken, StoreUnavailable
 from jackline.named import NamedTuple
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.domain.records import Run
+    from jackline.engine.supervise import Interrupt
     from jackline.store.models import RunMark
 
-    OnStart = Callable[[Callable[[], None]], None]
+    OnStart = Callable[[Interrupt], None]
     Pause = Callable[[float], bool]  # waits for some seconds; True ends the wait
 
 POLL_SECONDS = 0.5
+_RETRY_GRACE_MS = 5_000
 STOP, WAIT, DENY = "stop", "wait", "deny"
 ON_ASK = (STOP, WAIT, DENY)
 
@@ -97,6 +100,16 @@ class RunWatch:
         return run
 
 
+def is_active(home: Home, run: Run) -> bool:
+    """Whether a process works on the run, or is in the short wait between two attempts."""
+    now = home.store().runs.get(run.id)
+    if now is None:
+        return False
+    is_soon = (now.status.wake_at or 0) + _RETRY_GRACE_MS > clock.wall_ms()
+    retries_soon = now.status.reason is WaitReason.RETRY and is_soon
+    return retries_soon or (now.status.state is RunState.RUNNING and not home.explain_loss(now))
+
+
 def work_and_wait(home: Home, run: Run, steps: WaitSteps) -> Run:
     """Work on the run as often as it can continue, and wait for a person in between, until it ends or is left.
 
@@ -129,7 +142,8 @@ def _work_until_left(home: Home, run: Run, steps: WaitSteps) -> tuple[Run, bool]
 
 
 def wait_for_person(home: Home, run: Run, pause: Pause) -> bool:
-    """Wait while the run needs a person; True if the wait was interrupted."""
+    """Tell the person that the run needs them, and wait; True if the wait was interrupted."""
+    home.finish_work()
     return _wait_while(RunWatch.needs_person, RunWatch(home, run.id), pause)
 
 
@@ -147,10 +161,14 @@ def _wait_while(holds: Callable[[RunWatch], bool], watch: RunWatch, pause: Pause
 
 
 def build_pause(on_start: OnStart) -> Pause:
-    """A function that waits for some seconds, and returns True if a person interrupts it."""
+    """A function that waits for some seconds, and returns True if it is interrupted."""
     # A SimpleQueue, because a signal handler may put into it at any instruction; an Event has a lock.
-    interrupted: queue.SimpleQueue[None] = queue.SimpleQueue()
-    on_start(lambda: interrupted.put(None))
+    interrupted: queue.SimpleQueue[StopReason] = queue.SimpleQueue()
+
+    def interrupt(why: StopReason = StopReason.INTERRUPT) -> None:
+        interrupted.put(why)
+
+    on_start(interrupt)
 
     def pause(seconds: float) -> bool:
         try:

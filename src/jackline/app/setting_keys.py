@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.domain.agent_ref import is_account
 from jackline.errors import ConfigError
 from jackline.named import NamedTuple
 
@@ -43,6 +44,18 @@ KEYS = (
         project=False,
     ),
     SettingKey(name="agent", default="", help="the agent to use; auto: the first ready agent of the ranking"),
+    SettingKey(
+        name="account",
+        default="",
+        help="the agent's account; auto: one that is not resting, and the others when it reaches a limit",
+        project=False,
+    ),
+    SettingKey(
+        name="env_file",
+        default="",
+        help="a file with variables for agents, such as keys: NAME=VALUE lines, mode 0600",
+        project=False,
+    ),
     SettingKey(name="fallback", default="", help="agents that take over when it cannot continue, separated by commas"),
     SettingKey(
         name="auto", default="claude,codex,gemini,qwen,opencode,kilo,ollama", help="the ranking for --agent auto"
@@ -70,6 +83,19 @@ KEYS = (
         default=0.0,
         help="how long to wait before a probe is believed that a call of another host did not happen; 0: ask a person",
         project=False,
+    ),
+    SettingKey(
+        name="ping",
+        default="",
+        help="an address such as https://hc-ping.com/ID that is requested when a run starts and ends",
+        project=False,
+    ),
+    SettingKey(
+        name="keep_awake",
+        default="false",
+        help="whether the machine is kept from going to sleep by itself while a run is worked on: true or false",
+        project=False,
+        choices=("false", "true"),
     ),
     SettingKey(name="retries", default=2, help="how often a transient failure is retried", bounds=True),
     SettingKey(name="retry_seconds", default=5.0, help="the wait before the first retry; it doubles"),
@@ -107,6 +133,20 @@ KEYS = (
         name="max_iterations",
         default=20,
         help="budget of a run in iterations; 0: no limit",
+        bounds=True,
+        open_at_zero=True,
+    ),
+    SettingKey(
+        name="review_rounds",
+        default=3,
+        help="review rounds without a pass, after which a person decides",
+        least=1,
+        bounds=True,
+    ),
+    SettingKey(
+        name="max_repeats",
+        default=25,
+        help="how often in a row the same call may have the same result; 0: no limit",
         bounds=True,
         open_at_zero=True,
     ),
@@ -169,7 +209,50 @@ KEYS = (
         program=True,
     ),
     SettingKey(
+        name="worktree",
+        default="false",
+        help="whether a run works in a new git worktree of its own: true or false",
+        choices=("false", "true"),
+    ),
+    SettingKey(
+        name="worktrees",
+        default="",
+        help="the folder of these worktrees; empty: jackline/worktrees in XDG_DATA_HOME or ~/.local/share",
+        project=False,
+    ),
+    SettingKey(
+        name="worktree_copy",
+        default="",
+        help="untracked files that each worktree gets a copy of, such as .env, separated by commas",
+    ),
+    SettingKey(
+        name="worktree_setup", default="", help="a command that prepares each worktree for the agent", program=True
+    ),
+    SettingKey(
+        name="setup_timeout",
+        default=600.0,
+        help="how many seconds that command may take",
+        project=False,
+        least=0.1,
+    ),
+    SettingKey(
         name="case_seconds", default=900.0, help="how long a command of a case may take", project=False, least=0.1
+    ),
+    SettingKey(
+        name="slots", default=2, help="how many runs a service works on at the same time", project=False, least=1
+    ),
+    SettingKey(
+        name="drain_seconds",
+        default=0.0,
+        help="how long a service that is stopped lets its runs continue before it interrupts them",
+        project=False,
+    ),
+    SettingKey(
+        name="poll_seconds",
+        default=2.0,
+        help="how often a service looks for work by itself; it is also woken by what is queued",
+        project=False,
+        least=0.1,
     ),
     SettingKey(
         name="mcp",
@@ -198,6 +281,10 @@ def parse_setting(name: str, value: object, where: str) -> Setting:
             # The value is not repeated: it may hold a password.
             wanted = "a postgresql:// address or the absolute path of a SQLite file"
             raise ConfigError(f"{where}: database must be {wanted}")
+        if name == "ping" and text and not _is_address(text):
+            raise ConfigError(f"{where}: ping must be an http:// or https:// address, such as https://hc-ping.com/ID")
+        if name == "account" and text and not is_account(text):
+            raise ConfigError(f"{where}: account must be the name of an account, or auto")
         return text
     try:
         number = float(str(value))
@@ -208,6 +295,21 @@ def parse_setting(name: str, value: object, where: str) -> Setting:
         wanted += f" and at most {_MAXIMUM}" if number > _MAXIMUM else ""
         raise ConfigError(f"{where}: {name} must be {wanted}, not {value!r}")
     return int(number) if kind is int else number
+
+
+def _is_address(text: str) -> bool:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(text)
+        return (
+            text.isascii()
+            and text.isprintable()
+            and " " not in text
+            and bool(parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port > 0))
+        )
+    except ValueError:
+        return False
 
 
 def is_looser(name: str, value: Setting, held: Setting) -> bool:

@@ -1,8 +1,9 @@
-"""Records which projects the user trusts. Files of a trusted project may do more than tighten, until they change.
+"""Checks which projects the user trusts; `own_files` records it. It writes nothing.
 
-It also covers the settings that a project makes for the CLIs of agents, with a digest for each folder and agent: trust
-that was given before these were covered keeps covering the rest. Trust prevents a project from choosing programs. It
-does not protect against a program that already runs as this user.
+Files of a trusted project may do more than tighten, until they change. Trust also covers the settings that a project
+makes for the CLIs of agents, with a digest for each folder and agent: trust that was given before these were covered
+keeps covering the rest. Trust prevents a project from choosing programs. It does not protect against a program that
+already runs as this user.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from jackline import clock
 from jackline.app import project_settings, state_files
-from jackline.app.paths import PROJECT_FILE, find_project_file
+from jackline.app.paths import PROJECT_FILE, find_database, find_project_file
 from jackline.digests import hash_text, sha256
-from jackline.errors import AgentUnavailable, Refused, UsageError
+from jackline.errors import AgentUnavailable, Refused, SchemaMissing, SchemaTooOld, StoreError, UsageError
 from jackline.named import NamedTuple, stored_as
-from jackline.worktrees import find_worktree
+from jackline.worktrees import find_repository, find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from jackline.app.home import Home
     from jackline.app.state_files import Entry
     from jackline.domain.adapter import Declaration, UntrustedSettings
 
@@ -65,13 +66,45 @@ def is_trusted(home: str, database: str, folder: str) -> bool:
 
 
 def _read_entry(home: str, database: str, project: str) -> Entry | None:
-    """Return the entry of a project, if `jackline trust` recorded it."""
-    known = state_files.read_entries(os.path.join(home, TRUST_FILE)).get(project)
-    if known is None:
-        return None
-    from jackline.app.own_files import is_trust_recorded
+    """Return the entry that `jackline trust` recorded; that of the main worktree counts for the others."""
+    entries = state_files.read_entries(os.path.join(home, TRUST_FILE))
+    for folder in dict.fromkeys((project, _find_main_project(project))):
+        known = entries.get(folder)
+        if known is not None:
+            return known if _is_trust_recorded(home, database, folder, fingerprint_entry(known)) else None
+    return None
 
-    return known if is_trust_recorded(home, database, project, fingerprint_entry(known)) else None
+
+def _find_main_project(project: str) -> str:
+    """The same folder in the main worktree of its repository: trust covers the same files in all worktrees."""
+    return os.path.normpath(os.path.join(find_repository(project), os.path.relpath(project, find_worktree(project))))
+
+
+def _is_trust_recorded(home: str, database: str, project: str, digest: str) -> bool:
+    """Whether `jackline trust` recorded this; before the first record of a home, its trust.json counts as it is."""
+    from jackline.store.open import open_store
+
+    address = find_database(home, database)
+    if "://" not in address and not os.path.exists(address):
+        return True
+    try:
+        store = open_store(address, create=False, read_only=True)
+    except (SchemaMissing, SchemaTooOld):  # no record yet
+        return True
+    except StoreError:
+        return False
+    try:
+        record = store.settings.read(name_record(home))
+        return not record or record["trusted"].get(project) == digest
+    except StoreError:
+        return False
+    finally:
+        store.close()
+
+
+def name_record(home: str) -> str:
+    """Return the name of a home's record of the user's files and of trust, in its database."""
+    return f"{clock.host_name()}:{os.path.realpath(home)}"
 
 
 def fingerprint_entry(entry: Entry) -> str:
@@ -83,11 +116,18 @@ def fingerprint_entry(entry: Entry) -> str:
 
 
 def read_untrusted_settings(
-    home: str, database: str, declaration: Declaration, workspace: str, environ: Mapping[str, str]
+    home: str,
+    database: str,
+    declaration: Declaration,
+    workspace: str,
+    environ: Mapping[str, str],
+    *,
+    for_review: bool = False,
 ) -> UntrustedSettings | None:
     """Read the settings that the agent is started without; None if there are none, or a person trusts them all.
 
     AgentUnavailable if the CLI cannot be started without one of them.
+    `for_review`: in a copy of the work no settings are trusted, because the worker may have written them.
     """
     files = declaration.project_files
     if not files.settings:
@@ -101,15 +141,17 @@ def read_untrusted_settings(
     if not any(found.values()):
         return None
     project = find_project(workspace)
-    entry = _read_entry(home, database, project)
+    entry = None if for_review else _read_entry(home, database, project)
     if all(not paths or _covers(entry, project, declaration, folder, paths) for folder, paths in found.items()):
         return None
     paths = [path for folder in folders for path in found[folder]]
     untrusted = project_settings.read_untrusted(files, folders, paths, environ)
     if refused := project_settings.find_refused(files, folders, untrusted.left_out):
         name = os.path.relpath(refused, os.path.realpath(workspace))
-        why = f"it cannot be started without {name}, and this project is not trusted: read it, then `jackline trust`"
-        raise AgentUnavailable(declaration.name, why=why)
+        missing = "this project is not trusted: read it, then `jackline trust`"
+        if for_review:
+            missing = "a reviewer is started without the settings of the work: choose another reviewer"
+        raise AgentUnavailable(declaration.name, why=f"it cannot be started without {name}, and {missing}")
     return untrusted
 
 
@@ -119,7 +161,7 @@ def _covers(entry: Entry | None, project: str, declaration: Declaration, folder:
         digest = project_settings.hash_settings(declaration.project_files, paths, folder)
     except OSError:
         return False
-    return _find_digest(entry, os.path.relpath(folder, project), declaration.name) == digest
+    return _find_digest(entry, os.path.relpath(folder, project), declaration.agent) == digest
 
 
 def _find_digest(entry: Entry | None, place: str, agent: str) -> object:
@@ -220,29 +262,6 @@ def hash_settings_of(place: str, by_agent: Mapping[str, list[str]]) -> dict[str,
         agent: project_settings.hash_settings(known[agent].project_files, paths, place)
         for agent, paths in by_agent.items()
     }
-
-
-def trust_project(home: Home, folder: str, digests: ProjectDigests) -> None:
-    """Record that the user trusts the files with these digests, which were shown; Refused if they changed since."""
-    from jackline.app.identity import refuse_inside_run
-    from jackline.app.own_files import record_trust
-
-    refuse_inside_run(home, "trust")
-    project = find_project(folder)
-    if hash_project(folder) != digests:
-        raise Refused(f"the files of {project} changed while you read them: run `jackline trust` again")
-    record_trust(home, project, {"digest": digests.project, "settings": digests.settings})
-
-
-def revoke_trust(home: Home, folder: str) -> bool:
-    """Revoke trust; return False if the project was not trusted."""
-    from jackline.app.own_files import record_trust
-
-    project = find_project(folder)
-    if project not in state_files.read_entries(os.path.join(home.path, TRUST_FILE)):
-        return False
-    record_trust(home, project, None)
-    return True
 
 
 def find_project(folder: str) -> str:

@@ -18,6 +18,7 @@ from jackline.app.text_files import TEXT_LIMIT, read_regular_text
 from jackline.domain import ids
 from jackline.domain.states import RunState
 from jackline.errors import JacklineError, Refused, StoreError
+from jackline.exports.task_log import is_task_log
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ def _scan(home: Home, environ: Mapping[str, str]) -> Iterator[tuple[str, str, It
             root = os.path.join(home.path, folder)
             entries = _list_folder(root, depth=3 if folder == "logs" else 1)  # logs/TASK/AGENT/RUN
             yield root, what, [entry for entry in entries if _belongs_to_run(home, folder, entry)]
+        logs = os.path.join(home.path, "logs")
+        yield logs, "task logs", [entry for entry in _list_folder(logs, depth=2) if is_task_log(entry)]
         for leftovers in extensions.call_hook("home_leftovers", home):
             yield from leftovers
         for name in (*_LOG_FILES, *_STATE_FIELDS):

@@ -30,6 +30,11 @@ _TEXTS = {
     "agent.switched": "{from} cannot continue ({why}): switching to {to}",
     "session.lost": "{agent} has lost its session: a new one starts from the records of the run",
     "backup.made": "kept the work before {command} at {ref}",
+    "worktree.made": "made worktree {path} on branch {branch} at {commit}",
+    "worktree.restored": "made worktree {path} again from branch {branch} at {commit}: what was not committed is gone",
+    "worktree.ready": "worktree {path} is ready",
+    "worktree.merged": "merged {branch} into {target}: {commit}",
+    "worktree.removed": "removed worktree {path}",
     "gate.advisory": "{agent} has no enforced gate: its calls are recorded, not held",
     "gate.unprotected": "{agent} runs without {protection} ({flags})",
     "gate.settings": "{agent} starts without this project's settings ({files}): read them, then `jackline trust`",
@@ -37,9 +42,17 @@ _TEXTS = {
     "budget.blind": "{agent} reports no usage: no budget in USD applies to it",
     "cost.assumed": "{agent}'s model ({model}) has no known price: assuming ${input} and ${output} per million tokens",
     "mcp.missing": "{agent} gets no jackline tools: {reason}",
+    "review.verdict": "verdict of {agent}: {outcome} (round {round}) {text}",
+    "review.undone": "undid what the reviewer changed; its changes are kept: {kept}",
+    "iteration.ended": "iteration {iteration} ended: {failure}: {detail}",
+    "check.void": "the proof does not count: it changed tracked files",
+    "finding.added": "{finding} {severity}, {where}: {text}",
+    "finding.resolved": "{finding} is resolved",
+    "finding.dismissed": "{finding} was dismissed: {reason}",
     "run.waiting": "waiting: {reason}",
     "run.message": "message to the agent: {text}",
     "run.changed": "{name} changed from {old} to {new}",
+    "bridge.sent": "{from} to {to} ({type}): {text}",
     "work.created": "{kind} enqueued",
     "work.claimed": "claimed by {owner}, attempt {attempt}",
     "work.released": "released by {owner}",
@@ -60,11 +73,17 @@ _TEXTS = {
     "case.learning.added": "{id} {text} ({status})",
     "case.learning.changed": "{id} {text} ({status})",
 }
+_TURN_TEXTS = {
+    "plan": "turn {turn} started: plan",
+    "review": "turn {turn} started: {agent} reviews (round {round})",
+}
 _NOTABLE = frozenset(
     {
         "turn.started", "turn.idle", "stop.wanted", "cancel.requested", "agent.error", "agent.limit", "agent.retry",
         "agent.switched", "agent.compacted", "session.lost", "backup.made", "gate.advisory", "gate.settings",
-        "gate.unprotected", "mcp.missing",
+        "worktree.made", "worktree.restored", "bridge.sent",
+        "gate.unprotected", "mcp.missing", "review.verdict", "review.undone", "finding.added", "finding.resolved",
+        "iteration.ended", "check.void",
         "budget.late", "budget.blind", "cost.assumed",
     }
 )  # fmt: skip
@@ -103,6 +122,12 @@ def describe_event(event: Event) -> str:
         data.setdefault("tool", "a call")
     if event.kind == "agent.call.finished" and "exit_code" not in data:  # files and web pages have none, gemini no code
         pattern = "{tool} failed" if data["ok"] is False else "{tool} finished"
+    if event.kind == "check.started" and "check" in data:
+        pattern = "{check}: {command}"
+    if event.kind == "review.undone":
+        data["kept"] = " ".join(map(str, filter(None, (data.get("patch"), *(data.get("refs") or ())))))
+    if event.kind == "turn.started":
+        pattern = _TURN_TEXTS.get(data["role"], pattern)
     if event.kind == "agent.usage" and _is_correction(data):
         pattern = "corrected its usage by {tokens_input} + {tokens_output} tokens"
     if pattern:

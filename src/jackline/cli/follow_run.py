@@ -1,10 +1,12 @@
 """Works on a run in the foreground until it ends or waits; asks open questions at the terminal.
 
-On Ctrl-C, SIGTERM or SIGHUP the run is asked once to park, however often they arrive.
+On Ctrl-C, SIGTERM or SIGHUP the run is asked once to park, however often they arrive. A process that jackline started
+in the background gets SIGTERM when the machine shuts down: its run is due again at once.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
@@ -22,16 +24,19 @@ from jackline.app.run_wait import (
 from jackline.cli import status_text
 from jackline.cli.answer_input import has_terminal
 from jackline.cli.progress import Progress
+from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import EXIT_INTERRUPTED, RunState, WaitReason, exit_code
+from jackline.engine.run_env import DETACHED
 from jackline.errors import Busy, Overtaken
 from jackline.policy.profiles import CI
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.domain.records import Run
+    from jackline.engine.supervise import Interrupt
 
 _PARKING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -86,6 +91,7 @@ class RunFollower:
         if self._asks_here:
             from jackline.cli.prompts import ask_person  # most runs ask nothing
 
+            _deliver_beside(self._home)
             return ask_person(self._home, run, out)
         reason = run.status.reason
         out.print_note(f"run {run.id} waits for a person ({reason}); this command continues it after the answer")
@@ -111,6 +117,18 @@ class RunFollower:
         return self._home.store().runs.get(run.id) or now
 
 
+def _deliver_beside(home: Home) -> None:
+    """Deliver in a thread: the person may be away from the terminal, and a slow channel must not delay the question."""
+    if home.config.channels:
+        from threading import Thread
+
+        def deliver() -> None:
+            with home.reopen() as own:
+                own.finish_work()
+
+        Thread(target=deliver, name="deliver", daemon=True).start()
+
+
 def run_exit_code(run: Run) -> int:
     """Return the exit code of a command that leaves the run in its current state."""
     return exit_code(run.status.state, run.status.reason, run.status.failure)
@@ -121,7 +139,8 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.is_interrupted = False
-        self._interrupt: Callable[[], None] | None = None
+        self._interrupt: Interrupt | None = None
+        self._why = StopReason.INTERRUPT
         self._previous: list[tuple[signal.Signals, Any]] = []
 
     def __enter__(self) -> Self:
@@ -136,18 +155,20 @@ class Interrupts:
         for number, handler in self._previous:
             signal.signal(number, handler)
 
-    def set_interrupt(self, interrupt: Callable[[], None]) -> None:
+    def set_interrupt(self, interrupt: Interrupt) -> None:
         """Set how to interrupt the work that starts now, and do it at once if a signal arrived before."""
         self._interrupt = interrupt
         if self.is_interrupted:
-            interrupt()
+            interrupt(self._why)
 
-    def _handle_signal(self, _number: int, _frame: object) -> None:
+    def _handle_signal(self, number: int, _frame: object) -> None:
         if self.is_interrupted:
             return  # the agent already has its grace time; a second signal changes nothing
         self.is_interrupted = True
+        if number == signal.SIGTERM and os.environ.get(DETACHED):
+            self._why = StopReason.SHUTDOWN
         if self._interrupt is not None:
-            self._interrupt()
+            self._interrupt(self._why)
 
 
 @contextmanager

@@ -31,7 +31,10 @@ _HELP = {
     inbox.LOST: "y resumes the run in the background: its effects are checked first. Enter leaves it as it is",
     inbox.LOG_IN: "log in with the agent's own program in another terminal, then y resumes the run. Enter: later",
     inbox.STOPPED: "y resumes the run in the background. Enter leaves it as it is",
+    inbox.REVIEW: "y resumes the run: the agent gets the findings, its reviewers new rounds. To drop a finding, use "
+    "`jackline findings` with --dismiss before. Enter leaves it as it is",
     inbox.ANSWERED: "y resumes the run in the background. Enter leaves it as it is",
+    inbox.CANNOT_START: "remove the cause: the service tries again. y resumes the run without it. Enter: later",
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.cli.event_text import describe_event, is_notable, load_event_data
 from jackline.domain.call_text import describe_ledger_call
 from jackline.domain.run_inputs import StopReason
-from jackline.domain.states import Phase
+from jackline.domain.states import Failure, Phase, Role
 from jackline.formatting import (
     format_call_time,
     format_count,
@@ -41,9 +41,19 @@ _PHASES = {
     "recovery.started": Phase.RECOVERING,
     "turn.started": Phase.WORKING,
     "check.started": Phase.PROVING,
+    "publishing.started": Phase.PUBLISHING,
 }
-_AT_ONCE = ("run.", "turn.", "check.", "recovery.", "agent.end")  # before these, the output was stored completely
-_AFTER_CHECK = ("run.", "turn.", "recovery.", "check.started")
+_ROLE_PHASES: dict[str, Phase] = {Role.PLAN: Phase.PLANNING, Role.WORK: Phase.WORKING, Role.REVIEW: Phase.REVIEWING}
+_AT_ONCE = (
+    "run.",
+    "turn.",
+    "check.",
+    "recovery.",
+    "review.",
+    "iteration.",
+    "agent.end",
+)  # before these, the output was stored completely
+_AFTER_CHECK = ("run.", "turn.", "recovery.", "check.started", "check.void", "iteration.", "publishing.")
 _SHOWN_BY_CALLS = frozenset({StopReason.APPROVAL})
 _STREAM = "stream"  # the door of calls that are only observed
 _WITHOUT_REASON = frozenset({"call.done", "call.stored", "call.answered"})
@@ -103,7 +113,7 @@ class LiveView:
         self._mentioned: set[str] = set()  # names of calls that the ledger has yet to mention
         self._levels: dict[str, int] = {}
         self._pieces = ""
-        self._check: tuple[str, int, int] | None = None  # command, start, start by `now`
+        self._check: tuple[str, int, int] | None = None  # check and command, start, start by `now`
         self._phase = "starting"
         spent = run.status.spent
         self._tokens, self._usd_micros, self._usd_estimated = spent.tokens, spent.usd_micros, spent.usd_estimated
@@ -158,6 +168,8 @@ class LiveView:
     def _take_other(self, event: Event, data: Mapping[str, Any], now: int) -> list[ViewItem]:
         items: list[ViewItem] = []
         self._phase = _PHASES.get(event.kind, self._phase)
+        if event.kind == "turn.started":
+            self._phase = _ROLE_PHASES.get(str(data.get("role")), self._phase)
         if self._check is not None and event.kind.startswith(_AFTER_CHECK):
             items.append(self._end_check(event, data))
         match event.kind:
@@ -168,7 +180,7 @@ class LiveView:
             case "agent.call.started" | "agent.call.finished":
                 return items + self._mention_call(str(data.get("call", "")))
             case "check.started":
-                self._check = (str(data.get("command", "")), event.at, now)
+                self._check = (f"{data.get('check', 'proof')}: {data.get('command', '')}", event.at, now)
                 return items
             case "stop.wanted" if data.get("why") in _SHOWN_BY_CALLS:
                 return items
@@ -182,11 +194,16 @@ class LiveView:
     def _end_check(self, event: Event, data: Mapping[str, Any]) -> CallLine:
         command, started, _ = self._check or ("", event.at, 0)
         self._check = None
-        title, duration = f"proof: {make_printable(command)}", max(0, event.at - started)
-        if event.kind in {"run.succeeded", "check.started"}:  # another check follows a good one
+        title, duration = make_printable(command), max(0, event.at - started)
+        is_review = event.kind == "turn.started" and data.get("role") == Role.REVIEW
+        if is_review or event.kind in {"run.succeeded", "check.started", "publishing.started"}:  # follow a good one
             return CallLine(title, style="ok", duration_ms=duration)
-        is_refuted = event.kind == "turn.started" or data.get("proof") == "refuted"
+        if event.kind == "check.void":
+            return CallLine(title, result="void: it changed tracked files", style="open", duration_ms=duration)
+        is_refuted = event.kind in {"turn.started", "iteration.ended"} or data.get("proof") == "refuted"
         style, result = ("failed", "") if is_refuted else ("open", "interrupted")
+        if event.kind == "run.failed" and data.get("failure") == Failure.PROOF:  # such as one that passed too early
+            style, result = "failed", ""
         return CallLine(title, result=result, style=style, duration_ms=duration)
 
     # --- calls
@@ -289,7 +306,7 @@ class LiveView:
             title = describe_ledger_call(newest.call, self._workspace)
             return f"{format_elapsed(now - newest.since)}{more} {title}"
         if self._check is not None:
-            return f"{format_elapsed(now - self._check[2])} proof: {make_printable(self._check[0])}"
+            return f"{format_elapsed(now - self._check[2])} {make_printable(self._check[0])}"
         return "writing" if self._pieces else self._phase
 
 

@@ -10,7 +10,6 @@ from jackline import crash_points
 from jackline.cli.inside_run import refuse_undeclared
 from jackline.cli.output import Output, open_output
 from jackline.errors import JacklineError, UsageError
-from jackline.formatting import make_printable
 from jackline.version import __version__
 
 if TYPE_CHECKING:
@@ -34,11 +33,12 @@ if TYPE_CHECKING:
 EXIT_UNEXPECTED = 1
 EXIT_INTERRUPTED = 130
 GLOBAL_FLAGS = ("--home", "--json", "--no-color")
-_REPORT_CONFIG_THEMSELVES = ("run", "resume", "doctor")
+_REPORT_CONFIG_THEMSELVES = ("run", "enqueue", "resume", "doctor")
 
 COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Run agents": {
         "run": ("jackline.cli.commands.run", "start an agent and follow it until the run ends or waits"),
+        "enqueue": ("jackline.cli.commands.enqueue", "put a run into the queue, from which a service starts it"),
         "resume": (
             "jackline.cli.commands.resume",
             "continue a run that is queued, waiting, failed, or lost its supervisor",
@@ -52,16 +52,38 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "approve or deny a call, settle one that is in doubt, or answer a question",
         ),
         "cancel": ("jackline.cli.commands.cancel", "cancel a run"),
+        "hold": ("jackline.cli.commands.hold", "keep queued runs from being started, or release them"),
         "fork": ("jackline.cli.commands.fork", "start a new run from a checkpoint of another one"),
+        "bridge": (
+            "jackline.features.bridge.bridge_command",
+            "read the messages between the agents of a run, or send one",
+        ),
+        "worktree": (
+            "jackline.features.worktrees.worktree_command",
+            "list, open, merge and salvage the worktrees of runs; remove those that are merged",
+        ),
         "tasks": ("jackline.cli.commands.tasks", "list, show and create run templates"),
     },
     "Inspect runs": {
         "list": ("jackline.cli.commands.list", "list runs, newest first"),
         "show": ("jackline.cli.commands.show", "show a run in detail"),
         "logs": ("jackline.cli.commands.logs", "print the transcript of a run, its agent's output, or its events"),
+        "attach": (
+            "jackline.cli.commands.attach",
+            "show what a run has done, then what it does; Ctrl-C detaches, the run continues",
+        ),
+        "compare": (
+            "jackline.features.compare.compare_command",
+            "compare runs in one table: proof, verdicts, changes, cost",
+        ),
         "receipts": ("jackline.cli.commands.receipts", "list the effects of a run, with the evidence for each"),
+        "findings": ("jackline.cli.commands.findings", "list what reviewers found in a run, and drop what is wrong"),
         "verify": ("jackline.cli.commands.verify", "check that a run's records have not been tampered with"),
         "export": ("jackline.cli.commands.export", "write the files of a run's folder again"),
+        "notices": (
+            "jackline.features.notify.notices_command",
+            "list notices and what became of them on each channel, the stuck ones first",
+        ),
         "dashboard": (
             "jackline.features.reports.dashboard_command",
             "write dashboard.md again: active runs, failures, spending",
@@ -78,6 +100,10 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "init": ("jackline.cli.commands.init", "set up a project"),
         "doctor": ("jackline.cli.commands.doctor", "check the installation"),
         "agents": ("jackline.cli.commands.agents", "list the agents: which are installed, and what each can do"),
+        "sessions": (
+            "jackline.features.sessions.sessions_command",
+            "list the sessions of the CLIs on this machine, for `run --session`",
+        ),
         "policy": ("jackline.cli.commands.policy", "show, check, explain and audit the rules of the gate"),
         "config": ("jackline.cli.commands.config", "show each setting and where it comes from"),
         "trust": ("jackline.cli.commands.trust", "let this project's files choose programs, until they change"),
@@ -90,6 +116,30 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "import the data of older tools, such as agent-state and agentpair",
         ),
         "completion": ("jackline.cli.commands.completion", "print a completion script for bash, zsh or fish"),
+    },
+    "Unattended": {
+        "notify": ("jackline.features.notify.notify_command", "send a message over your channels, or test them"),
+        "serve": ("jackline.features.service.serve_command", "work on queued, due and lost runs until it is stopped"),
+        "service": (
+            "jackline.features.service.service_command",
+            "install `jackline serve` as a systemd unit of yours, or remove it",
+        ),
+        "channel": (
+            "jackline.features.replies.channel_commands",
+            "set up a phone for notices and answers, and list the channels",
+        ),
+        "trigger": (
+            "jackline.features.triggers.trigger_commands",
+            "start a run for each labelled issue, review comment, work item or ended run",
+        ),
+        "heartbeat": (
+            "jackline.features.schedules.heartbeat_command",
+            "for cron: start what is due, deliver what is stuck, report what is overdue",
+        ),
+        "schedule": (
+            "jackline.features.schedules.schedule_commands",
+            "start runs at the times of a cron expression, each time once",
+        ),
     },
     "Maintain": {
         "db": ("jackline.cli.commands.db", "migrate, check, back up and archive the database"),
@@ -124,8 +174,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if home.config.problem and name not in _REPORT_CONFIG_THEMSELVES:
                 out.print_note(f"jackline: {home.config.problem}; this file is ignored")
             code = command.execute(args, home, out)
-            for warning in home.warnings:
-                out.print_note(f"jackline: {make_printable(warning)}")
+            if getattr(command, "WORKS_ON_RUNS", False) and not getattr(args, "dry_run", False):
+                home.finish_work()
+            out.print_warnings(home.warnings)
             return code
     except JacklineError as error:
         return out.print_error(str(error), error.exit_code)

@@ -134,6 +134,11 @@ class Output:
         if not self.json:
             self.stderr.write(make_harmless(text) + "\n")
 
+    def print_warnings(self, warnings: list[str]) -> None:
+        """Print what a person should know, and take it off the list."""
+        while warnings:
+            self.print_note(f"jackline: {make_printable(warnings.pop(0))}")
+
     def print_json(self, value: object) -> None:
         """Print one JSON value on one line."""
         self.print_json_lines((value,))

@@ -17,11 +17,13 @@ def confirm_own_files(home: Home, out: Output) -> None:
     """Ask about an unconfirmed change before work starts; Refused without a terminal, or if it was not theirs."""
     from jackline.app.own_files import find_unconfirmed, refuse_fresh_changes, refuse_unconfirmed
 
+    home.migrate()
     change = find_unconfirmed(home)
     if change is not None and has_terminal(out):
         ask_about_change(home, change, out)
     refuse_unconfirmed(home)
-    refuse_fresh_changes(home.config.loaded_at)
+    refuse_fresh_changes(home, home.config.loaded_at)
+    home.has_confirmed_settings = True
 
 
 def ask_about_change(home: Home, change: UnconfirmedChange, out: Output) -> bool:

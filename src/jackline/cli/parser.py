@@ -16,6 +16,7 @@ _MAX_NUMBER = 1_000_000
 SHARE_HELP = "work even if another run works in the same git worktree now"
 RUN_HELP = "a run: its number, such as #12, its id, or the beginning or end of its id"
 NEWEST_HELP = f"{RUN_HELP} (default: the newest run of this repository)"
+RUN_ID_HELP = "choose the run's id; repeating the command does not repeat it"
 QUIET_HELP = "print only the figures at the end, not what the agent says and does"
 
 
@@ -46,8 +47,17 @@ class CommandParser(argparse.ArgumentParser):
         if self.takes_arguments and "--" in words:
             end = words.index("--")
             words, arguments = words[:end], words[end + 1 :]
-        parse = self.parse_intermixed_args if self.takes_flags_between else self.parse_args
-        return parse(words, argparse.Namespace(home=None, json=False, no_color=False, arguments=arguments))
+        return self.parse_args(words, argparse.Namespace(home=None, json=False, no_color=False, arguments=arguments))
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as argparse
+        """As argparse's, which a parser calls for its subcommand too; flags may stand between where that is wanted."""
+        if not self.takes_flags_between:
+            return super().parse_known_args(args, namespace)
+        self.takes_flags_between = False  # argparse's own method calls this one, twice
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self.takes_flags_between = True
 
     def add_setting(self, name: str, metavar: str = "N", help: str = "") -> None:  # noqa: A002 - as in argparse
         """Add a flag for a setting, with its own help or another. Loading the settings checks the value."""

@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from jackline.app import policy_audit
-from jackline.app.home import make_redactor
 from jackline.app.policy_audit import MOST_VALUES
 from jackline.cli.commands.list import parse_since
 from jackline.domain.states import CallClass, Decision, Replay
@@ -46,7 +45,7 @@ def print_explanation(
     judged = classify_call(rules, tool, given, where)
     if not given:  # the tool in general: a missing input is valid
         judged = judged._replace(mistake="")
-    redact = make_redactor().redact
+    redact = home.make_redactor().redact
     matches = tuple(one._replace(words=redact(one.words), why=redact(one.why)) for one in judged.matches)
     judged = judged._replace(mistake=redact(judged.mistake), matches=matches)
     record = _build_record(redact(tool), given, judged, folder)

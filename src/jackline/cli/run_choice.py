@@ -50,5 +50,12 @@ def find_resumable_run(home: Home, text: str | None, out: Output) -> Run:
 
 
 def _is_resumable(home: Home, run: Run) -> bool:
-    is_idle = run.status.state is not RunState.RUNNING or bool(home.explain_loss(run))
-    return is_idle and not run.spec.imported
+    if run.spec.imported:
+        return False
+    match run.status.state:
+        case RunState.RUNNING:
+            return bool(home.explain_loss(run))
+        case RunState.QUEUED if not run.status.attempt:  # a service starts those of the queue
+            return home.store().queue.get(run.id) is None
+        case _:
+            return True

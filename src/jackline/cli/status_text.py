@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app import inbox
 from jackline.app.inbox import ASK_ANSWERS, DOUBT_ANSWERS, INTERRUPTED_ANSWERS
+from jackline.cli import review_text
 from jackline.cli.run_json import run_to_json
 from jackline.domain.amendment import build_resume_words
 from jackline.domain.call_text import describe_effect
@@ -36,7 +37,7 @@ _QUESTIONS = {
     INTERRUPTED_ANSWERS: "was interrupted, and the agent has not repeated it: continue, or first answer",
 }
 _NEEDS_ANSWER = frozenset({WaitReason.IN_DOUBT, WaitReason.APPROVAL, WaitReason.HUMAN})
-_RESUMABLE_NOW = frozenset({WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY})
+_RESUMABLE_NOW = frozenset({WaitReason.DEPENDENCY, WaitReason.PAUSED, WaitReason.RETRY, WaitReason.CI})
 _MAX_CALLS = 10
 _MAX_LINE = 300  # characters of a call in a pipe
 
@@ -58,6 +59,8 @@ def print_outcome(home: Home, run: Run, out: Output, code: int, *, shown: str = 
     out.print_line(f"run {run.id} (#{run.number}) {format_state(run, out)}")
     if run.status.detail:
         out.print_line(f"  {make_printable(run.status.detail)}")
+    if url := find_pull_request_url(home, run):
+        out.print_line(f"  pull request: {url}")
     out.print_line(f"  {_format_spending(run, turns)}")
     out.print_line(f"  {completion(home.store().calls.tally(run.id))}")
     for text in describe_lost_sessions(turns):
@@ -66,6 +69,12 @@ def print_outcome(home: Home, run: Run, out: Output, code: int, *, shown: str = 
     for text in (f"folder: {home.folder(run.id)}", *list_next_steps(home, run, out), details):
         out.print_line(f"  {text}")
     return code
+
+
+def find_pull_request_url(home: Home, run: Run) -> str:
+    """The address of the run's pull request; empty if it has none."""
+    request = home.store().pull_requests.get(run.id) if run.spec.pr else None
+    return make_printable(request.url) if request else ""
 
 
 def print_message(message: str, out: Output) -> None:
@@ -110,12 +119,17 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
                 f"follow: {out.format_command('logs', '-f', run.id)}",
                 f"cancel: {out.format_command('cancel', run.id)}",
             ]
+        case RunState.QUEUED if entry := None if status.attempt else home.store().queue.get(run.id):
+            release = [f"release: {out.format_command('hold', '--release', run.id)}"] if entry.held_at else []
+            return [*release, f"start it here now: {resume}", f"cancel: {out.format_command('cancel', run.id)}"]
         case RunState.QUEUED:
             return [f"continue: {resume}"]
         case RunState.WAITING:
             return _list_waiting_steps(home, run, out, resume)
         case RunState.FAILED if not run.spec.imported:
             return [*_list_failed_steps(home, run, out, resume), read]
+        case RunState.SUCCEEDED if run.spec.worktree.name and not run.spec.pr:
+            return [f"merge it: {out.format_command('worktree', 'merge', run.spec.worktree.name)}", read]
         case _:
             return [read]
 
@@ -134,6 +148,8 @@ def _list_failed_steps(home: Home, run: Run, out: Output, resume: str) -> list[s
         case Failure.UNGATED if names := _suggest_ungated_rules(home, run):
             allowed = out.format_command("resume", run.id, "--allow", ",".join(names))
             return [f"allow such calls and continue: {allowed}", f"continue without: {resume}"]
+        case _ if len(more := build_resume_words(run)) > len(("resume", run.id)):
+            return [f"more iterations: {out.format_command(*more)}"]
         case _:
             return [f"try again: {resume}"]
 
@@ -177,12 +193,17 @@ def find_open_questions(home: Home, run: Run) -> list[tuple[Call, tuple[str, ...
 def _list_waiting_steps(home: Home, run: Run, out: Output, resume: str) -> list[str]:
     reason = run.status.reason
     if reason in _NEEDS_ANSWER:
-        answers = list_answers(home, run, out)
+        answers = [*list_answers(home, run, out), *review_text.list_review_steps(home, run, out)]
         return [*answers, f"{'then continue' if answers else 'continue'}: {resume}"]
     if reason is WaitReason.BUDGET and run.status.wake_at is None:
         return [f"continue with a higher limit: {out.format_command(*build_resume_words(run))}"]
-    wake = f" (not before {format_local(run.status.wake_at, round(time.time() * 1000))})" if run.status.wake_at else ""
-    return [f"continue{wake if reason not in _RESUMABLE_NOW else ''}: {resume}"]
+    if not run.status.wake_at or reason in _RESUMABLE_NOW:
+        return [f"continue: {resume}"]
+    wake_at = home.store().wakeups.adjust_wake_time(run).status.wake_at
+    shown = format_local(wake_at, round(time.time() * 1000))
+    if home.has_service():
+        return [f"the service continues it at {shown}"]
+    return [f"continue (not before {shown}): {resume}"]
 
 
 def list_answers(home: Home, run: Run, out: Output) -> list[str]:

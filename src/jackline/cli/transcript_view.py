@@ -46,7 +46,7 @@ class TranscriptView:
         self._ids = {(call.turn, call.agent_call): call.id for call in self._calls.values()}
         self._shown: set[str] = set()
         self._turn = 0
-        self._said = ""  # the pieces of a message
+        self._said, self._speaker = "", run.agent  # the pieces of a message
         self._held: list[str] = []  # lines about decisions of the gate that are not shown yet
         self._was_output = False
         self._is_new = True
@@ -78,7 +78,7 @@ class TranscriptView:
         if self._said and not is_piece:
             yield from self._end_message()
         if is_piece:
-            self._said += entry.content
+            self._said, self._speaker = self._said + entry.content, entry.agent
         else:
             yield from self._render_text(event, entry, call)
 
@@ -127,10 +127,7 @@ class TranscriptView:
 
     def _end_message(self) -> Iterator[str]:
         said, self._said = self._said, ""
-        yield from self._format_words(self._get_agent(), said)
-
-    def _get_agent(self) -> str:
-        return self._run.agent
+        yield from self._format_words(self._speaker, said)
 
     def _format_words(self, who: str, text: str) -> Iterator[str]:
         lines = [make_printable(line) for line in make_readable(text).strip().splitlines()] or [""]

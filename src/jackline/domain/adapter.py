@@ -9,7 +9,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from jackline.domain.agent_ref import split_agent
 from jackline.domain.events import NOTHING
+from jackline.domain.states import Role
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ class LoginFacts(NamedTuple):
     files: tuple[str, ...]
     config: str = ""  # settings that may name a provider which needs no log-in
     status_arguments: tuple[str, ...] = ()  # ask whether it is logged in: exit code 1 means that it is not
+    below: str = ""  # where its files are in the folder that `home_variable` names
+    project_files: tuple[str, ...] = ()  # files of a project that may have credentials, in the workspace or above it
+    project_words: tuple[str, ...] = ()  # besides the variables: what such a file has then
 
 
 def is_any_text(_path: str, _text: str) -> bool:
@@ -57,7 +62,7 @@ class ProjectFiles(NamedTuple):
 class Declaration(NamedTuple):
     """The facts about an agent that are known without running it."""
 
-    name: str
+    name: str  # `NAME@ACCOUNT` for an account of it
     binary: str  # looked up on the PATH; an absolute path if jackline provides the program
     gate: str  # "enforced" or "advisory"
     gate_reason: str
@@ -84,11 +89,19 @@ class Declaration(NamedTuple):
     mcp_reason: str = ""  # why it cannot, or when it gets none
     switches_off: Mapping[str, str] = NOTHING  # its own protection that a flag of the launch switches off, by the flag
     project_files: ProjectFiles = ProjectFiles()
+    # The variables that decide as whom it works: its settings folder, keys and tokens. Empty: it has no accounts.
+    account_variables: tuple[str, ...] = ()
+    read_only: str = ""  # its own read-only mode, which is on in turns that only read; empty: it has none
+
+    @property
+    def agent(self) -> str:
+        """Its name without the account."""
+        return split_agent(self.name).name
 
     def list_visible(self, environ: Mapping[str, str]) -> tuple[str, ...]:
         """The variables of `environ` that it may see; a condition that is 0 or false counts as not set."""
         more = (names for one, names in self.passes_if.items() if environ.get(one, "").lower() not in _OFF)
-        return (*self.passes, *(name for names in more for name in names))
+        return (*self.passes, *self.account_variables, *(name for names in more for name in names))
 
 
 class McpServer(NamedTuple):
@@ -134,6 +147,11 @@ class TurnRequest(NamedTuple):
     usd_micros_left: int | None = None  # the rest of the run's budget; None: no limit in USD
     reminder: tuple[str, ...] = ()  # the command that restores the run's case, for an agent that compacts
     untrusted: UntrustedSettings | None = None  # None: the project has none, or is trusted
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the turn may change nothing: a review, or a plan."""
+        return self.role != Role.WORK
 
 
 class Launch(NamedTuple):

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 _MINUTE_MS = 60_000
 # How long an agent rests if no reset time is known. One more try is cheap, one every minute all night is not.
 _REST_MS = {
-    Failure.LIMIT: 60 * _MINUTE_MS,
+    Failure.LIMIT: 15 * _MINUTE_MS,
     Failure.BILLING: 60 * _MINUTE_MS,
     Failure.AUTHENTICATION: 15 * _MINUTE_MS,
     Failure.OVERLOADED: 5 * _MINUTE_MS,
     Failure.CONNECTIVITY: 2 * _MINUTE_MS,
 }
+_LONGEST_REST_MS = 240 * _MINUTE_MS  # of an agent that still has a limit each time it is tried
 _FIXED_BY_HAND = frozenset({Failure.AUTHENTICATION, Failure.BILLING})
 
 
@@ -35,15 +36,40 @@ class AgentHealth(NamedTuple):
     at: int = 0
 
 
-def build_health(agent: str, outcome: Outcome, at: int) -> AgentHealth | None:
-    """Derive the agent's health from a turn's outcome; None if the outcome concerns only this turn."""
+def build_health(
+    agent: str, outcome: Outcome, at: int, known: AgentHealth | None = None, started_at: int | None = None
+) -> AgentHealth | None:
+    """Derive the agent's health from the outcome of a turn; None if it says nothing new about the agent.
+
+    `known` is the agent's health so far. A turn that began before another one met a limit shows nothing about it.
+    """
     if outcome.failure is None:
-        return AgentHealth(agent, at=at)
+        is_older = started_at is not None and known is not None and known.at >= started_at
+        return None if is_older and is_limited(known) else AgentHealth(agent, at=at)
     if outcome.failure not in _REST_MS:
         return None
     reset = outcome.resets_at
-    until = reset if reset is not None and reset > at else at + _REST_MS[outcome.failure]
+    until = reset if reset is not None and reset > at else _estimate_rest(outcome.failure, at, known)
     return AgentHealth(agent=agent, failure=str(outcome.failure), detail=outcome.detail, until=until, at=at)
+
+
+def _estimate_rest(failure: Failure, at: int, known: AgentHealth | None) -> int:
+    """Until when an agent rests without a known reset time: twice as long if it still has the limit after a rest."""
+    if failure is not Failure.LIMIT or known is None or not is_limited(known):
+        return at + _REST_MS[failure]
+    if known.until > at:  # a person did not wait for it
+        return known.until
+    return at + min(_LONGEST_REST_MS, max(_REST_MS[failure], 2 * (known.until - known.at)))
+
+
+def find_limits(known: Iterable[AgentHealth], at: int) -> dict[str, int]:
+    """The agents that rest for a limit now, each with the time of its reset."""
+    return {one.agent: one.until for one in known if is_limited(one) and one.until > at}
+
+
+def is_limited(health: AgentHealth | None) -> bool:
+    """Whether the agent's last turn met a limit; the limit may be over meanwhile."""
+    return health is not None and health.failure == Failure.LIMIT
 
 
 def find_resting_agents(known: Iterable[AgentHealth], at: int, named: str = "") -> dict[str, int]:

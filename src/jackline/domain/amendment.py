@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import NOTHING
 from jackline.domain.records import AgentOptions
-from jackline.domain.states import WaitReason
+from jackline.domain.states import ENDS_ITERATION, Failure, WaitReason
 from jackline.errors import Refused
 from jackline.named import NamedTuple
 
@@ -24,6 +24,7 @@ LIMIT_SETTINGS = {
     "steps": ("max_steps", 1),
     "wall_ms": ("max_seconds", 1000),
     "iterations": ("max_iterations", 1),
+    "repeats": ("max_repeats", 1),
 }
 _TIMEOUT_SETTINGS = {"turn_timeout_ms": "timeout_seconds", "idle_timeout_ms": "idle_seconds"}
 _RECOVERY_STEPS = 1  # a resume begins with a recovery, which is a step
@@ -93,6 +94,9 @@ def suggest_totals(limits: Limits, spent: Spent) -> list[tuple[str, str]]:
 def build_resume_words(run: Run) -> tuple[str, ...]:
     """The words of the `jackline` command that continues a run; after a budget was spent, with higher totals."""
     words = ["resume", run.id]
+    most = run.spec.limits.iterations
+    if run.status.failure in {*ENDS_ITERATION, Failure.NO_PROGRESS} and most and run.status.spent.iterations >= most:
+        words += ["--max-iterations", str(2 * run.status.spent.iterations)]
     if run.status.reason is WaitReason.BUDGET:
         for setting, total in suggest_totals(run.spec.limits, run.status.spent):
             words += [f"--{setting.replace('_', '-')}", total]
@@ -110,7 +114,7 @@ def _refuse_spent(named: Mapping[str, int | None], spent: Spent) -> None:
 
 def _count_needed(name: str, spent: Spent) -> int:
     """What is spent when the next turn is about to start."""
-    used: int = getattr(spent, name)
+    used: int = getattr(spent, name, 0)  # repeats are counted in each turn
     return used + _RECOVERY_STEPS if name == "steps" else used
 
 

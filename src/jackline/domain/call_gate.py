@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jackline.policy.rules import Rule
 
 
+HOST = "host"  # the door of effects that the host makes itself
 NOT_NOW = "not-now"  # sets a question aside without an answer: a later call may ask again
 ALWAYS = "always"  # approves the call, and later calls of its rule with its target in this run
 APPROVALS = frozenset({"allow", ALWAYS})
@@ -68,6 +69,8 @@ class Intent(NamedTuple):
     company: str = ""  # what else the call does besides its effect, except reading
     question: str = ""  # why it may repeat an earlier effect in other words; a person decides
     question_about: str | None = None  # the call that may have made it
+    refusal: str = ""  # why a turn that only reads may not make it
+    is_prevented: bool = True  # if it is refused: by the gate, or by a read-only mode of the agent
 
 
 class History(NamedTuple):
@@ -100,6 +103,8 @@ def admit_observed(intent: Intent, history: History) -> Admission:
     if history.most_calls is not None and history.calls >= history.most_calls:
         return Admission(Decision.ALLOW, f"the run's budget of {history.most_calls} calls is spent", spent=True)
     rule = intent.rule
+    if intent.refusal:
+        return Admission(Decision.ALLOW, f"{intent.tool} was not gated: {intent.refusal}")
     if needs_gate(rule):
         verb = "denies" if rule.decision is Decision.DENY else "requires approval for"
         return Admission(Decision.ALLOW, f"rule '{rule.name}' {verb} {intent.tool}, but the call was not gated")
@@ -152,6 +157,8 @@ def decide_call(intent: Intent, history: History) -> Admission:
     if history.most_calls is not None and history.calls >= history.most_calls:
         return Admission(Decision.DENY, f"the run's budget of {history.most_calls} calls is spent", spent=True)
     rule = intent.rule
+    if intent.refusal:
+        return Admission(Decision.DENY, intent.refusal)
     if intent.mistake:
         return Admission(Decision.DENY, intent.mistake)
     if rule.decision is Decision.DENY:
@@ -185,6 +192,14 @@ def decide_without_asking(intent: Intent, history: History) -> Admission:
     advice = f"continue with the rest of the task, and report at the end {missing}"
     reason = f"{admission.reason}. It is not allowed now, because nobody can approve it: {advice}"
     return Admission(Decision.DENY, reason, reason_code=ReasonCode.NOT_NOW)
+
+
+def decide_host_call(intent: Intent, history: History) -> Admission:
+    """Decide about an effect of the host itself. A person's flag has approved it, so nothing asks; a deny holds.
+
+    The host remembers all of its effects: that its target was touched before is no reason to ask.
+    """
+    return decide_without_asking(intent._replace(target=""), history)
 
 
 def _find_stored_result(intent: Intent, history: History) -> Admission | None:

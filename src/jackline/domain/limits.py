@@ -9,7 +9,7 @@ from jackline.named import NamedTuple, stored_as
 HOUR_MS = 3_600_000
 
 
-@stored_as("wall_ms iterations steps calls tokens usd_micros")
+@stored_as("wall_ms iterations steps calls tokens usd_micros repeats")
 class Limits(NamedTuple):
     """How much a run may use before it stops cleanly; None means no limit. The defaults are finite on purpose."""
 
@@ -19,6 +19,7 @@ class Limits(NamedTuple):
     calls: int | None = 10_000
     tokens: int | None = None
     usd_micros: int | None = 20_000_000
+    repeats: int | None = 25  # of one call with the same result, in a row in one turn; then a person is asked
 
 
 @stored_as("wall_ms iterations steps calls tokens_input tokens_output tokens_cached usd_micros usd_estimated")

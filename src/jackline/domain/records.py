@@ -41,10 +41,50 @@ class AgentOptions(NamedTuple):
 REPORT, INSIST = "report", "insist"  # what a run does with a read or a local call that a crash interrupted
 
 
+@stored_as("name branch base base_branch copy setup setup_timeout_ms path source")
+class WorktreeSpec(NamedTuple):
+    """The worktree that jackline makes for a run. Without a name, the run works in an existing folder."""
+
+    name: str = ""
+    branch: str = ""
+    base: str = ""  # the commit that the branch starts from
+    base_branch: str = ""  # checked out where the run was created; empty if none was
+    copy: tuple[str, ...] = ()  # untracked files, relative to the root of the repository
+    setup: str = ""
+    setup_timeout_ms: int = 600_000
+    path: str = ""  # its root, without links
+    source: str = ""  # the root of the checkout where the run was created: files are copied from there
+
+
+@stored_as("run_id repository name branch base base_branch path host made_at set_up_at merged_at removed_at")
+class RunWorktree(NamedTuple):
+    """What became of the worktree of a run."""
+
+    run_id: str
+    repository: str
+    name: str
+    branch: str
+    base: str
+    base_branch: str
+    path: str
+    host: str = ""  # where it was made
+    made_at: int | None = None
+    set_up_at: int | None = None  # it was ready for an agent
+    merged_at: int | None = None
+    removed_at: int | None = None
+
+
+ALL_PASS, ANY_PASS = "all", "any"  # review modes: which of the reviewers have to pass
+READY, DRAFT = "ready", "draft"  # kinds of pull requests
+GREEN, APPROVED, MERGED = "green", "approved", "merged"  # what a run may wait for
+
+
 @stored_as(
     "prompt workspace agent task mode proof turn_timeout_ms idle_timeout_ms grace_ms limits retry rules options "
     "fallback manners session requires_commit job strict approval_timeout_ms approval_answer ungated preface "
-    "fork_of allowed replay share_workspace policy_version unmatched own_remotes profile"
+    "fork_of allowed replay share_workspace policy_version unmatched own_remotes profile labels "
+    "review review_mode review_rounds plan done_signal proof_must_fail_first commit_work worktree pr pr_base until "
+    "pr_branch"
 )
 class Spec(NamedTuple):
     """The request, frozen when the run starts: later changes of the settings must not affect a resume.
@@ -83,6 +123,19 @@ class Spec(NamedTuple):
     unmatched: str = "allow"  # the decision for calls that no rule matches
     own_remotes: Mapping[str, str] = NOTHING  # addresses of the repository's remotes → default branch, if known
     profile: str = ""  # see `policy.profiles`
+    labels: tuple[str, ...] = ()  # a person's words, by which channels select notices
+    review: tuple[str, ...] = ()  # the agents that review the work, one for each seat
+    review_mode: str = ALL_PASS
+    review_rounds: int = 3  # without a pass, before a person decides
+    plan: bool = False  # the agent plans before it works
+    done_signal: str = ""  # the last line of an agent that is done; empty: the end of its turn is enough
+    proof_must_fail_first: bool = False
+    commit_work: bool = False  # the host commits what the agent did not commit
+    worktree: WorktreeSpec = WorktreeSpec()
+    pr: str = ""  # the kind of the pull request to open; empty: none
+    pr_base: str = ""
+    until: str = ""  # what the run waits for once the pull request is open; empty: nothing
+    pr_branch: str = ""  # the only branch that the host may push
     unknown: tuple[str, ...] = ()  # stored names of a newer version; not stored again, because such a run is refused
 
     @property
@@ -105,6 +158,7 @@ class Spec(NamedTuple):
             "options": dict(self.options),
             "manners": {agent: stored_dict(options) for agent, options in self.agent_options.items()},
             "own_remotes": dict(self.own_remotes),
+            "worktree": stored_dict(self.worktree),
         }
 
     def changes(self) -> dict[str, Any]:
@@ -116,6 +170,7 @@ class Spec(NamedTuple):
             "options": dict(self.options),
             "manners": {agent: stored_changes(options) for agent, options in self.agent_options.items()},
             "own_remotes": dict(self.own_remotes),
+            "worktree": stored_changes(self.worktree),
         }
         plain = {name: value for name, value in stored_changes(self).items() if name not in nested}
         return plain | {name: value for name, value in nested.items() if value}
@@ -138,12 +193,16 @@ class Spec(NamedTuple):
         for name, stored in data.get("manners", {}).items():
             options = AgentOptions(**known_values(AgentOptions, f"manners.{name}", stored))
             agent_options[name] = options._replace(arguments=tuple(options.arguments), passes=tuple(options.passes))
+        worktree = WorktreeSpec(**known_values(WorktreeSpec, "worktree", data.get("worktree", {})))
         spec = spec._replace(
+            worktree=worktree._replace(copy=tuple(worktree.copy)),
+            review=tuple(spec.review),
             limits=Limits(**known_values(Limits, "limits", data.get("limits", {}))),
             retry=RetryPolicy(**known_values(RetryPolicy, "retry", data.get("retry", {}))),
             rules=tuple(Rule.from_dict(rule) for rule in rules),
             fallback=tuple(spec.fallback),
             allowed=tuple(spec.allowed),
+            labels=tuple(spec.labels),
             agent_options=agent_options,
             own_remotes=dict(spec.own_remotes),
         )
@@ -152,7 +211,7 @@ class Spec(NamedTuple):
 
 @stored_as(
     "state reason wake_at phase goal failure detail proof attempt step turn iteration retries cancel_requested "
-    "spent agent"
+    "spent agent windows review_round rounds_from tree"
 )
 class RunStatus(NamedTuple):
     """The part of a run that the run machine changes; `goal` is the phase that recovery returns to after a crash."""
@@ -173,6 +232,10 @@ class RunStatus(NamedTuple):
     cancel_requested: bool = False
     spent: Spent = Spent()
     agent: str = ""  # the current agent; empty: the first
+    windows: int = 0  # limits of a provider that it has waited for since a person last continued it
+    review_round: int = 0
+    rounds_from: int = 0  # the review round after which a person last continued it
+    tree: str = ""  # the content of the workspace that `proof` and the verdicts of the round hold for, if known
 
     def to_dict(self) -> dict[str, Any]:
         """Return the status as plain JSON values, by stored name."""
@@ -249,7 +312,7 @@ class Attempt(NamedTuple):
 
 @stored_as(
     "run_id number step attempt role agent session prompt started_at ended_at exit_code failure detail last_message "
-    "stdout_bytes stderr_bytes raw_lines spent"
+    "stdout_bytes stderr_bytes raw_lines iteration review_round seat spent"
 )
 class Turn(NamedTuple):
     """One invocation of an agent."""
@@ -271,7 +334,73 @@ class Turn(NamedTuple):
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     raw_lines: int = 0
+    iteration: int = 0
+    review_round: int = 0
+    seat: int = 0  # of a reviewer
     spent: Spent = Spent()
+
+
+@stored_as("run_id number tree failure digest detail at")
+class Iteration(NamedTuple):
+    """An iteration that is over, and what was wrong at its end."""
+
+    run_id: str
+    number: int
+    tree: str
+    failure: str
+    digest: str  # equal for equal failures
+    detail: str
+    at: int
+
+
+@stored_as("run_id turn iteration review_round seat agent tree outcome resolved summary at")
+class Verdict(NamedTuple):
+    """What a reviewer said about one tree."""
+
+    run_id: str
+    turn: int
+    iteration: int
+    review_round: int
+    seat: int
+    agent: str
+    tree: str
+    outcome: str  # pass or fail
+    resolved: int  # earlier findings that it calls resolved
+    summary: str
+    at: int
+
+
+@stored_as("run_id number review_round seat agent severity file line text state settled_round reason")
+class Finding(NamedTuple):
+    """Something that a reviewer wants to be changed."""
+
+    run_id: str
+    number: int
+    review_round: int
+    seat: int
+    agent: str
+    severity: str
+    file: str
+    line: int  # 0: the whole file
+    text: str
+    state: str = "open"
+    settled_round: int = 0
+    reason: str = ""  # why a person dismissed it
+
+    @property
+    def id(self) -> str:
+        """Its name in prompts and commands."""
+        return f"F{self.number}"
+
+
+class SessionUse(NamedTuple):
+    """The session of an agent in a run, by the role and the seat that it was opened for; empty text: it is lost."""
+
+    agent: str
+    session: str
+    role: str = "work"
+    seat: int = 0
+    review_round: int = 0
 
 
 @stored_as("run_id step attempt command started_at ended_at exit_code output tree")
@@ -356,6 +485,21 @@ class Notice(NamedTuple):
     chain_head: str
     created_at: int
     delivered_at: int | None = None
+
+
+@stored_as("id subject kind title body created_at delivered_at labels priority")
+class SubjectNotice(NamedTuple):
+    """A notification about anything but a run; `subject` is its kind and id, such as `schedule:nightly`."""
+
+    id: str
+    subject: str
+    kind: str
+    title: str
+    body: str
+    created_at: int
+    delivered_at: int | None = None
+    labels: str = ""  # words that channels select by, separated by spaces
+    priority: str = ""  # empty: by its kind
 
 
 @stored_as("run_id number text at turn")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.call_gate import APPROVALS, NOT_NOW
 from jackline.domain.call_text import describe_ledger_call, find_kept_refs
-from jackline.domain.states import CallClass, CallState, Decision
+from jackline.domain.states import CallClass, CallState, Decision, Role
 from jackline.formatting import shorten_text
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def build_turn_prompt(turn: int, prompt: str, packet: str, *, resumes: bool, mes
     `messages` are those of a person, which the resume prompt has in its heading.
     """
     if turn == 1:
-        return "\n".join([prompt, *_describe_messages(messages)])
+        return "\n".join([prompt, *describe_messages(messages)])
     return packet if resumes else f"{prompt}\n\n{packet}"
 
 
@@ -95,7 +95,7 @@ def build_resume_prompt(
 
 def build_heading(messages: Sequence[Message]) -> str:
     """The heading of the resume prompt, with the messages of a person that the session does not know."""
-    return "\n".join([RESUME_HEADING, *_describe_messages(messages)])
+    return "\n".join([RESUME_HEADING, *describe_messages(messages)])
 
 
 def find_new_messages(messages: Sequence[Message], session_turns: Sequence[Turn]) -> list[Message]:
@@ -111,6 +111,10 @@ def build_interrupted_section(interrupted: Sequence[Call]) -> tuple[str, list[st
 
 def find_interrupted_calls(calls: Sequence[Call], turns: Sequence[Turn], forced: Sequence[Call] = ()) -> list[Call]:
     """The abandoned reads and local calls that no turn was told about since; not those that have to be made again."""
+    # A call of a reviewer, or of a turn that planned, is not the worker's; nor do their prompts tell the worker.
+    readers = {turn.number for turn in turns if turn.role != Role.WORK}
+    turns = [turn for turn in turns if turn.number not in readers]
+    calls = [call for call in calls if call.turn not in readers]
     # A turn has begun, and its prompt was read, if the agent printed something, made a call, or ended.
     begun = {call.turn for call in calls}
     begun |= {turn.number for turn in turns if turn.stdout_bytes or turn.stderr_bytes or turn.exit_code is not None}
@@ -135,7 +139,8 @@ def find_failed_check(checks: Sequence[Check], turns: Sequence[Turn]) -> Check |
     return last if last is not None and last.exit_code and last.step > since else None
 
 
-def _describe_messages(messages: Sequence[Message]) -> list[str]:
+def describe_messages(messages: Sequence[Message]) -> list[str]:
+    """The messages of a person, as lines."""
     if not messages:
         return []
     texts = [line for message in messages for line in ("", *message.text.strip().splitlines())]

@@ -12,22 +12,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.domain.outcome import Outcome, Usage
-    from jackline.domain.states import Failure, Role
+    from jackline.domain.records import Finding, Iteration, Verdict
+    from jackline.domain.states import Failure, Role, WaitReason
 
 PROOF = "proof"
+# States of a pull request; one that is blocked needs a person.
+REACHED, OPEN, RED, CLOSED, BLOCKED = "reached", "open", "red", "closed", "blocked"
 
 
 class StopReason(StrEnum):
     """Why a running turn or check is being stopped."""
 
     CANCEL = "cancel"
-    INTERRUPT = "interrupt"
+    INTERRUPT = "interrupt"  # a person wants it: the run stays paused
+    SHUTDOWN = "shutdown"  # the service ends: the next one continues the run
     WALL = "wall"
     IDLE = "idle"
     BUDGET = "budget"
     APPROVAL = "approval"
     UNGATED = "ungated"
-    STUCK = "stuck"  # the agent does not make the interrupted calls again
+    STUCK = "stuck"  # it does not make the interrupted calls again, or makes the same call again and again
 
 
 class PendingCheck(NamedTuple):
@@ -56,6 +60,14 @@ class Recovered(NamedTuple):
     evidence: str = ""  # what is known about the doubts, for the person who settles them
     checks: tuple[PendingCheck, ...] | None = None  # None: the checks of the last turn still apply
     undone: tuple[str, ...] = ()  # effects that did not happen, as is known since the last turn
+    commits: int = 0  # that the run made and that were not known before
+    takeovers: int = 0  # from dead processes in a row, this one included, without a new call between; 0: not counted
+    limits: Mapping[str, int] = NOTHING  # agents with a limit that no person wants to try now → when it resets
+    unprepared: str = ""  # why the run's worktree cannot be used
+    tree: str = ""  # the content of the workspace now; empty if it is unknown, or does not matter yet
+    last_iteration: Iteration | None = None  # that is over
+    verdicts: tuple[Verdict, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class TurnEnded(NamedTuple):
@@ -70,6 +82,11 @@ class TurnEnded(NamedTuple):
     checks: tuple[PendingCheck, ...] = ()  # to make before the proof, if the turn ended well
     idle: int = 0  # idle timeouts in a row without a call or a message between them, this one included
     undone: tuple[str, ...] = ()  # effects that a person wants again or knows not to have happened, not made since
+    is_done: bool = True  # the agent has given the done signal, if the run asks for one
+    tree: str = ""  # of a review: the content of the worker's workspace after it
+    verdict: Verdict | None = None  # of a review
+    findings: tuple[Finding, ...] = ()  # all of the run, after a review
+    malformed: str = ""  # why the answer of a reviewer is no verdict
 
 
 class CheckEnded(NamedTuple):
@@ -78,6 +95,30 @@ class CheckEnded(NamedTuple):
     at: int
     exit_code: int | None
     detail: str = ""
+    tree: str = ""  # the content of the workspace that was checked; empty if git cannot tell
+    changed: tuple[str, ...] = ()  # tracked files that changed during the check, which says nothing then
+    digest: str = ""  # of the output
+
+
+class Published(NamedTuple):
+    """The host has pushed the branch and opened the pull request, as far as that was necessary; or could not."""
+
+    at: int
+    failure: Failure | None = None
+    detail: str = ""
+    doubts: tuple[str, ...] = ()  # calls of which only a person can tell whether they happened
+    waits: WaitReason | None = None  # what the publication needs first
+    is_stale: bool = False  # nothing was pushed: the workspace has changed since it was proved
+
+
+class PullRequestSeen(NamedTuple):
+    """The state of the pull request, compared with what the run waits for."""
+
+    at: int
+    state: str  # `reached`, `open`, `red` (there is feedback for the agent), `closed` or `blocked`
+    detail: str = ""
+    wake_at: int | None = None  # when to look again
+    digest: str = ""  # equal for equal failures
 
 
 class StopWanted(NamedTuple):
@@ -88,7 +129,7 @@ class StopWanted(NamedTuple):
     detail: str = ""
 
 
-MachineInput = Claimed | Recovered | TurnEnded | CheckEnded | StopWanted
+MachineInput = Claimed | Recovered | TurnEnded | CheckEnded | Published | PullRequestSeen | StopWanted
 
 
 class Recover(NamedTuple):
@@ -104,6 +145,10 @@ class StartTurn(NamedTuple):
     step: int
     turn: int
     role: Role
+    agent: str = ""  # of a review; empty: the run's
+    seat: int = 0  # of a reviewer
+    review_round: int = 0
+    asks_again: str = ""  # a reviewer's last answer was no verdict: why; its session continues
 
 
 class RunCheck(NamedTuple):
@@ -114,10 +159,22 @@ class RunCheck(NamedTuple):
     name: str = PROOF
 
 
+class Publish(NamedTuple):
+    """Push the branch and open the pull request, unless that was done for this tree."""
+
+    step: int
+
+
+class LookAtPullRequest(NamedTuple):
+    """Find out whether the pull request is as the run wants it."""
+
+    step: int
+
+
 class StopWork(NamedTuple):
     """Stop the running turn or check: SIGTERM, grace period, SIGKILL."""
 
     why: StopReason
 
 
-RunCommand = Recover | StartTurn | RunCheck | StopWork
+RunCommand = Recover | StartTurn | RunCheck | Publish | LookAtPullRequest | StopWork

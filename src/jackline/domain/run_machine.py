@@ -7,17 +7,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.events import NOTHING, Fact
+from jackline.domain.agent_ring import HANDED_OVER, find_reset, switch_agent, wait_for_limit
+from jackline.domain.events import Fact
 from jackline.domain.limits import compute_backoff_ms, find_exhausted_limit
+from jackline.domain.machine_state import MachineState, StepResult, count_step, fail, finish, park, prepend
+from jackline.domain.records import Iteration
+from jackline.domain.review import RoundResult, decide_round, describe_blocking, find_blocking, is_stalled
 from jackline.domain.run_inputs import (
+    BLOCKED,
+    CLOSED,
+    OPEN,
     PROOF,
+    REACHED,
     CheckEnded,
     Claimed,
+    LookAtPullRequest,
     MachineInput,
+    Publish,
+    Published,
+    PullRequestSeen,
     Recover,
     Recovered,
     RunCheck,
-    RunCommand,
     StartTurn,
     StopReason,
     StopWanted,
@@ -26,23 +37,11 @@ from jackline.domain.run_inputs import (
 )
 from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunState, WaitReason
 from jackline.domain.transitions import next_run
-from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from jackline.domain.outcome import Outcome, Usage
-    from jackline.domain.records import RunStatus, Spec
-    from jackline.domain.run_inputs import PendingCheck
+    from jackline.domain.records import RunStatus
 
-# Failures of this agent's account, provider, model or program: another agent may succeed.
-_HANDED_OVER = frozenset(
-    {
-        Failure.LIMIT, Failure.OVERLOADED, Failure.CONNECTIVITY, Failure.AUTHENTICATION, Failure.BILLING,
-        Failure.MODEL_NOT_FOUND, Failure.CONTEXT_TOO_LONG, Failure.UNAVAILABLE,
-    }
-)  # fmt: skip
-_AFTER_LIMIT_MS = 60_000  # agents with short limits must not pass a run back and forth
 _STOP_FAILURE = {StopReason.WALL: Failure.TIMEOUT, StopReason.IDLE: Failure.IDLE, StopReason.UNGATED: Failure.UNGATED}
 _STOP_WAIT = {
     StopReason.INTERRUPT: WaitReason.PAUSED,
@@ -50,7 +49,8 @@ _STOP_WAIT = {
     StopReason.APPROVAL: WaitReason.APPROVAL,
     StopReason.STUCK: WaitReason.HUMAN,
 }
-_LEAVES_DOUBTS = frozenset({StopReason.UNGATED, StopReason.INTERRUPT})
+_IN_HURRY = frozenset({StopReason.INTERRUPT, StopReason.SHUTDOWN})  # the next attempt settles the open calls
+_LEAVES_DOUBTS = _IN_HURRY | {StopReason.UNGATED}
 # Which reasons may replace the reason of a stop that is under way.
 _OUTRANKS = {
     StopReason.CANCEL: frozenset(StopReason) - {StopReason.CANCEL},
@@ -59,46 +59,11 @@ _OUTRANKS = {
 _TIMEOUTS = frozenset({StopReason.WALL, StopReason.IDLE})
 _KEEPS_ASKING = frozenset({None, StopReason.APPROVAL})
 _MOST_IDLE = 2  # idle timeouts after which the session continues
+_MOST_TAKEOVERS = 3  # from dead processes in a row, without a new call or commit; then a person is asked
+_TURN_GOALS = frozenset({Phase.PLANNING, Phase.WORKING, Phase.REVIEWING})
+_GOALS = {Role.PLAN: Phase.PLANNING, Role.WORK: Phase.WORKING}
+_MOST_NAMED = 5  # files in a message
 _MOST_DRAINS = 3  # turns in which an agent may fail to make interrupted calls again; then a person is asked
-
-
-class MachineState(NamedTuple):
-    """A run as the machine sees it: the stored status, and facts that matter only during this attempt."""
-
-    run_id: str
-    spec: Spec
-    status: RunStatus
-    stopping: StopReason | None = None
-    stop_detail: str = ""
-    outcome: Outcome | None = None  # of a turn whose open calls are being settled
-    forced: int = 0  # calls that the last turn should have made again and did not
-    drains: int = 0  # turns of this attempt that ended this way
-    undone: tuple[str, ...] = ()  # effects that did not happen, which the last turn did not know
-    resting: Mapping[str, int] = NOTHING  # agents not to use now → until when
-    limits: Mapping[str, int] = NOTHING  # agents that hit a limit in this attempt → when it resets
-    given_up: frozenset[str] = frozenset()  # agents that could not continue in this attempt
-    idle: int = 0  # idle timeouts in a row, the last turn's included
-    checks: tuple[PendingCheck, ...] = ()  # still to pass before the proof; the first is the one under way
-    answered: bool = False  # a person has answered the agent's questions since the turn ended
-
-    @property
-    def agent(self) -> str:
-        """The agent that works on the run now."""
-        return self.status.agent or self.spec.agent
-
-
-class StepResult(NamedTuple):
-    """The result of one input: the new state, the facts to store, then the commands to execute."""
-
-    state: MachineState
-    commands: tuple[RunCommand, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    asks: bool = False  # the run may wait only while a question of its agent is open
-
-    @property
-    def ended(self) -> bool:
-        """Whether this attempt is over."""
-        return self.state.status.state is not RunState.RUNNING
 
 
 def step(state: MachineState, event: MachineInput) -> StepResult:
@@ -116,10 +81,14 @@ def step(state: MachineState, event: MachineInput) -> StepResult:
             return _on_check_ended(state, event)
         case StopWanted():
             return _on_stop_wanted(state, event)
+        case Published():
+            return _on_published(state, event)
+        case PullRequestSeen():
+            return _on_pull_request(state, event)
 
 
 def _start_recovery(state: MachineState) -> StepResult:
-    status = _count_step(state.status._replace(phase=Phase.RECOVERING))
+    status = count_step(state.status._replace(phase=Phase.RECOVERING))
     order = Recover(status.step, gave_up=state.stopping in _TIMEOUTS)
     return StepResult(state=state._replace(status=status), commands=(order,), facts=(Fact("recovery.started"),))
 
@@ -130,20 +99,39 @@ def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
     if event.undone:  # the work is not done: the agent has to know, and may make them again
         status = status._replace(goal=Phase.WORKING)
     resting = {**state.resting, **event.resting}
+    agents = {*state.spec.agents, *state.spec.review}
+    known = {agent: reset for agent, reset in event.limits.items() if agent in agents}
     state = state._replace(status=status, resting=resting, checks=checks, undone=event.undone)
-    fact = Fact("recovery.ended", {"doubts": list(event.doubts)})
+    state = state._replace(
+        limits={**state.limits, **known},
+        last_iteration=event.last_iteration or state.last_iteration,
+        verdicts=event.verdicts,
+        findings=event.findings,
+    )
+    commits = {"commits": event.commits} if event.commits else {}
+    fact = Fact("recovery.ended", {"doubts": list(event.doubts), **commits})
     if event.doubts and not _is_cancelling(state) and state.stopping not in _LEAVES_DOUBTS:
         count = len(event.doubts)
         evidence = f"; {event.evidence}" if event.evidence else ""
         detail = f"{count} call{'s' if count > 1 else ''} in doubt: {', '.join(event.doubts)}{evidence}"
-        if _has_done_work(state):  # once the doubts are answered, only the checks are left
+        # Once the doubts are answered, only the checks are left.
+        if status.goal is Phase.WORKING and _has_done_work(state):
             state = state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0))
-        return _prepend(fact, _park(state, WaitReason.IN_DOUBT, detail))
+        return prepend(fact, park(state, WaitReason.IN_DOUBT, detail))
     if event.asked and not _is_cancelling(state) and state.stopping in _KEEPS_ASKING:
         detail = state.stop_detail or f"waiting for approval of {', '.join(event.asked)}"
         asked_at = event.at if event.asked_at is None else event.asked_at
-        return _prepend(fact, _park_for_approval(state, detail, asked_at))
-    return _prepend(fact, _continue(state, event.at))
+        return prepend(fact, _park_for_approval(state, detail, asked_at))
+    if event.takeovers > _MOST_TAKEOVERS and not event.commits and not _is_cancelling(state) and not state.stopping:
+        detail = (
+            f"its process died {event.takeovers} times in a row, without a new call or commit; resume it to try again"
+        )
+        return prepend(fact, park(state, WaitReason.HUMAN, detail))
+    if event.unprepared and not _is_cancelling(state) and not state.stopping:
+        return prepend(fact, fail(state, Failure.WORKTREE, event.unprepared))
+    if status.goal is Phase.REVIEWING and event.tree and status.tree and event.tree != status.tree:
+        return prepend(fact, _continue(_drop_proof(state), event.at))
+    return prepend(fact, _continue(state, event.at))
 
 
 def _has_done_work(state: MachineState) -> bool:
@@ -161,11 +149,28 @@ def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
         idle=event.idle,
         checks=event.checks,
         undone=event.undone,
+        is_done=event.is_done,
+        has_worked=True,
     )
-    # After Ctrl-C a person does not wait for probes: the next attempt settles the open calls.
-    if event.open_calls and state.stopping is not StopReason.INTERRUPT:
+    if state.status.goal is Phase.REVIEWING:
+        state = _take_review(state, event)
+    elif not event.is_done and event.tree:
+        state = state._replace(status=state.status._replace(tree=state.status.tree or event.tree))
+    # After Ctrl-C a person does not wait for probes, and a machine that shuts down gives no time for them.
+    if event.open_calls and state.stopping not in _IN_HURRY:
         return _start_recovery(state)
     return _continue(state, event.at)
+
+
+def _take_review(state: MachineState, event: TurnEnded) -> MachineState:
+    """The state after a reviewer's turn: which tree it saw, whether that has changed since, and what it said."""
+    reviewed = state.status.tree or (event.verdict.tree if event.verdict is not None else event.tree)
+    is_changed = bool(event.tree and reviewed) and event.tree != reviewed
+    state = state._replace(status=state.status._replace(tree=reviewed), is_changed=is_changed)
+    if not event.outcome.ended_well:
+        return state
+    verdicts = (*state.verdicts, event.verdict) if event.verdict is not None else state.verdicts
+    return state._replace(verdicts=verdicts, findings=event.findings, malformed=event.malformed)
 
 
 def _charge(status: RunStatus, usage: Usage) -> RunStatus:
@@ -181,19 +186,164 @@ def _charge(status: RunStatus, usage: Usage) -> RunStatus:
 
 
 def _on_check_ended(state: MachineState, event: CheckEnded) -> StepResult:
-    if _is_cancelling(state):
-        return _end_stopped(state, StopReason.CANCEL, event.at)
-    if state.stopping is not None:  # the check got our SIGTERM: even exit code 0 proves nothing
-        return _end_stopped(state, state.stopping, event.at)
+    stopped = _end_if_stopped(state, event.at)  # the check got our SIGTERM: even exit code 0 proves nothing
+    if stopped is not None:
+        return stopped
+    if not state.status.turn:
+        return _on_first_proof(state, event)
     ended, status = state.checks[:1], state.status
+    if event.changed and event.exit_code is not None:
+        return _on_void_proof(state, event)
     if event.exit_code == 0 and ended:
-        return _run_next_check(state._replace(checks=state.checks[1:]))
+        return _run_next_check(state._replace(checks=state.checks[1:]), event.at)
     if event.exit_code == 0:
-        return _finish(state._replace(status=status._replace(proof=Proof.PROVED)), "succeed")
-    if event.exit_code is not None:  # one that was killed has found nothing: a resume makes the checks again
-        status = status._replace(goal=Phase.WORKING, proof=status.proof if ended else Proof.REFUTED)
+        proved = status._replace(proof=Proof.PROVED, tree=event.tree)
+        return _start_review(state._replace(status=proved, is_void=False), event.at)
     failure = ended[0].failure if ended else Failure.PROOF
-    return _fail(state._replace(status=status, checks=state.checks[1:]), failure, event.detail)
+    state = state._replace(checks=state.checks[1:])
+    if event.exit_code is None:  # one that was killed has found nothing: a resume makes the checks again
+        return fail(state, failure, event.detail)
+    status = status._replace(proof=status.proof if ended else Proof.REFUTED, tree=event.tree)
+    # Without a tree only equal output shows that nothing has changed.
+    digest = str(event.exit_code) if event.tree else f"{event.exit_code} {event.digest}"
+    return _end_iteration(state._replace(status=status), failure, event.detail, digest, event.at)
+
+
+def _on_first_proof(state: MachineState, event: CheckEnded) -> StepResult:
+    """The proof was made before any work: it has to fail, or it does not show that the work was done."""
+    if event.exit_code == 0:
+        detail = f"the proof passes before any work, so it proves nothing: {state.spec.proof}"
+        return fail(state, Failure.PROOF, detail)
+    if event.exit_code is None:
+        return fail(state, Failure.PROOF, event.detail)
+    return _proceed(state._replace(has_failed_first=True), event.at)
+
+
+def _on_void_proof(state: MachineState, event: CheckEnded) -> StepResult:
+    """Tracked files changed while the proof ran, so it says nothing about either tree: make it once more."""
+    files = ", ".join(event.changed[:_MOST_NAMED]) + (" and others" if len(event.changed) > _MOST_NAMED else "")
+    detail = f"tracked files changed while the proof ran: {files}"
+    fact = Fact("check.void", {"files": list(event.changed)})
+    if not state.is_void:
+        return prepend(fact, _run_next_check(state._replace(is_void=True), event.at))
+    state = state._replace(status=state.status._replace(proof=Proof.UNVERIFIED, tree=event.tree))
+    return prepend(fact, _end_iteration(state, Failure.PROOF, detail, files, event.at))
+
+
+def _start_review(state: MachineState, at: int) -> StepResult:
+    """Let the reviewers judge the proved work; without reviewers, publish it."""
+    if not state.spec.review:
+        return _publish(state, at)
+    status = state.status._replace(goal=Phase.REVIEWING, review_round=state.status.review_round + 1, retries=0)
+    return _proceed(state._replace(status=status, malformed=""), at)
+
+
+def _review(state: MachineState, at: int) -> StepResult:
+    """Start the next review of the round, or decide about the round."""
+    spec, status = state.spec, state.status
+    result = decide_round(state.round_verdicts, state.findings, spec.review_mode, len(spec.review))
+    if result is RoundResult.PASSED:
+        return _publish(state, at)
+    if result is None:
+        return _start_turn(state, Role.REVIEW)
+    detail = describe_blocking(state.findings)
+    if is_stalled(state.verdicts, status.review_round, status.rounds_from, spec.review_rounds):
+        rounds = status.review_round - status.rounds_from
+        why = f"{rounds} review rounds" if rounds >= spec.review_rounds else "nothing was resolved in two review rounds"
+        return park(state, WaitReason.HUMAN, f"{detail}; {why}: see `jackline findings {state.run_id}`")
+    digest = " ".join(finding.id for finding in find_blocking(state.findings))
+    return _end_iteration(state, Failure.REVIEW, detail, digest, at)
+
+
+def _on_reviewed(state: MachineState, at: int) -> StepResult:
+    """A reviewer has answered: take the verdict, or ask once more for one."""
+    if state.is_changed:
+        return prepend(Fact("check.dropped", {"tree": state.status.tree}), _proceed(_drop_proof(state), at))
+    if not state.malformed:
+        return _proceed(state._replace(status=state.status._replace(retries=0), has_asked_again=False), at)
+    if state.has_asked_again:
+        reviewer = state.next_agent
+        detail = f"{reviewer} gave no clear verdict, even when asked again: {state.malformed}"
+        return park(state, WaitReason.HUMAN, f"{detail} `jackline resume {state.run_id}` lets it review again")
+    return _start_turn(state._replace(has_asked_again=True), Role.REVIEW)
+
+
+def _drop_proof(state: MachineState) -> MachineState:
+    """The workspace has changed since it was proved or reviewed: start again with the checks."""
+    status = state.status._replace(goal=Phase.PROVING, proof=Proof.UNVERIFIED, tree="")
+    return state._replace(status=status, malformed="", is_changed=False)
+
+
+def _publish(state: MachineState, at: int) -> StepResult:
+    """The work is proved and reviewed: publish it if the run has to, else the run is done."""
+    if not state.spec.pr:
+        return finish(state, "succeed")
+    status = state.status._replace(goal=Phase.PUBLISHING, retries=0)
+    return _proceed(state._replace(status=status), at)
+
+
+def _on_published(state: MachineState, event: Published) -> StepResult:
+    stopped = _end_if_stopped(state, event.at)
+    if stopped is not None:
+        return stopped
+    if event.is_stale:
+        return _proceed(_drop_proof(state), event.at)
+    if event.doubts:
+        return park(state, WaitReason.IN_DOUBT, event.detail)
+    if event.waits is not None:
+        return park(state, event.waits, event.detail)
+    if event.failure is not None:
+        return _retry_or_fail(state, event.failure, event.detail, event.at)
+    if not state.spec.until:
+        return finish(state, "succeed")
+    status = count_step(state.status._replace(phase=Phase.PUBLISHING, retries=0))
+    return StepResult(
+        state=state._replace(status=status),
+        commands=(LookAtPullRequest(status.step),),
+        facts=(Fact("pull_request.asked", {"until": state.spec.until}),),
+    )
+
+
+def _on_pull_request(state: MachineState, event: PullRequestSeen) -> StepResult:
+    stopped = _end_if_stopped(state, event.at)
+    if stopped is not None:
+        return stopped
+    fact = Fact("pull_request.seen", {"state": event.state, "detail": event.detail})
+    if event.state == REACHED:
+        return prepend(fact, finish(state, "succeed"))
+    if event.state == OPEN:
+        return prepend(fact, park(state, WaitReason.CI, event.detail, event.wake_at))
+    if event.state == BLOCKED:
+        return prepend(fact, park(state, WaitReason.HUMAN, event.detail))
+    if event.state == CLOSED:
+        return prepend(fact, fail(state, Failure.PULL_REQUEST, event.detail))
+    return prepend(fact, _end_iteration(state, Failure.PULL_REQUEST, event.detail, event.digest, event.at))
+
+
+def _end_iteration(state: MachineState, failure: Failure, detail: str, digest: str, at: int) -> StepResult:
+    """The work is not done yet: begin the next iteration with what is wrong, unless nothing moves any more."""
+    status, before = state.status, state.last_iteration
+    over = Iteration(
+        run_id=state.run_id,
+        number=status.iteration,
+        tree=status.tree,
+        failure=str(failure),
+        digest=digest,
+        detail=detail,
+        at=at,
+    )
+    is_next = before is not None and before.number == over.number - 1
+    # After a resume a person wants another try, whatever the last one showed.
+    is_same = is_next and state.has_worked and before is not None and before[2:5] == over[2:5]
+    status = status._replace(goal=Phase.WORKING, retries=0)
+    state = state._replace(status=status, last_iteration=over, malformed="", has_asked_again=False, is_void=False)
+    if is_same:
+        same = f"iterations {over.number - 1} and {over.number} ended with the same files and the same failure"
+        result = fail(state, Failure.NO_PROGRESS, f"{same}: {detail}")
+    else:
+        result = _proceed(state, at)
+    fact = Fact("iteration.ended", {"iteration": over.number, "failure": failure, "detail": detail})
+    return prepend(fact, result)._replace(iteration=over)
 
 
 def _on_stop_wanted(state: MachineState, event: StopWanted) -> StepResult:
@@ -209,17 +359,19 @@ def _on_stop_wanted(state: MachineState, event: StopWanted) -> StepResult:
 
 def _continue(state: MachineState, at: int) -> StepResult:
     """Continue after all calls are settled."""
-    if _is_cancelling(state):
-        return _end_stopped(state, StopReason.CANCEL, at)
-    if state.stopping is not None:
-        return _end_stopped(state, state.stopping, at)
+    stopped = _end_if_stopped(state, at)
+    if stopped is not None:
+        return stopped
     if state.outcome is not None:
         return _on_outcome(state._replace(outcome=None), state.outcome, at)
-    if state.status.goal is Phase.WORKING and state.resting.get(state.agent, 0) > at:
-        switched = _switch_agent(state, "it is resting", at, tried=False)
+    agent, is_review = state.next_agent, state.status.goal is Phase.REVIEWING
+    if state.status.goal in _TURN_GOALS and state.resting.get(agent, 0) > at:
+        switched = None if is_review else switch_agent(state, "it is resting", at, tried=False)
         if switched is not None:
-            return switched
-    return _proceed(state)
+            return prepend(switched[1], _proceed(switched[0], at))
+        if state.limits.get(agent, 0) > at:  # no window is counted: another run has met the limit
+            return park(state, WaitReason.LIMIT, f"{agent} rests until its limit resets", find_reset(state, at))
+    return _proceed(state, at)
 
 
 def _is_cancelling(state: MachineState) -> bool:
@@ -228,114 +380,150 @@ def _is_cancelling(state: MachineState) -> bool:
 
 def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
     if outcome.session_lost:  # the next turn starts a fresh session with a resume prompt
-        return _prepend(Fact("session.lost", {"agent": state.agent, "detail": outcome.detail}), _proceed(state))
+        return prepend(Fact("session.lost", {"agent": state.next_agent, "detail": outcome.detail}), _proceed(state, at))
     if outcome.waits is not None:
         rested = state._replace(status=state.status._replace(retries=0))
         if outcome.asks and state.answered:  # the next attempt follows at once; its prompt has the answers
-            return _park(rested, WaitReason.RETRY, "a person has answered", at)
+            return park(rested, WaitReason.RETRY, "a person has answered", at)
         return _wait(rested, outcome.waits, outcome.detail, at, outcome.resets_at)._replace(asks=outcome.asks)
     match outcome.failure:
-        case None if state.forced:
-            return _remind_of_replay(state)
-        case None if state.undone:
-            again = state._replace(status=state.status._replace(retries=0), undone=())
-            return _prepend(Fact("call.undone", {"calls": list(state.undone)}), _proceed(again))
+        case None if state.status.goal is Phase.REVIEWING:
+            return _on_reviewed(state, at)
         case None:
-            return _proceed(state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0)))
-        case failure if failure in TRANSIENT and state.status.retries < state.spec.retry.most:
-            retries = state.status.retries + 1
-            wake = at + compute_backoff_ms(state.spec.retry, retries, state.run_id)
-            status = state.status._replace(retries=retries, failure=failure)
-            return _park(state._replace(status=status), WaitReason.RETRY, outcome.detail, wake)
+            return _on_turn_done(state, at)
+        case failure if failure in TRANSIENT:
+            return _retry_or_fail(state, failure, outcome.detail, at, outcome)
         case failure:
             return _give_up(state, failure, outcome, at)
 
 
-def _remind_of_replay(state: MachineState) -> StepResult:
+def _on_turn_done(state: MachineState, at: int) -> StepResult:
+    """A turn of the agent that plans and works has ended well."""
+    if state.forced:
+        return _remind_of_replay(state, at)
+    if state.undone:
+        again = state._replace(status=state.status._replace(retries=0), undone=())
+        return prepend(Fact("call.undone", {"calls": list(state.undone)}), _proceed(again, at))
+    if state.status.goal is Phase.PLANNING:
+        return _proceed(state._replace(status=state.status._replace(goal=Phase.WORKING, retries=0)), at)
+    if not state.is_done:
+        detail = f"the last line of the agent was not {state.spec.done_signal}"
+        # Without a tree, nothing shows that two turns did the same.
+        digest = "" if state.status.tree else f"turn {state.status.turn}"
+        return _end_iteration(state, Failure.UNFINISHED, detail, digest, at)
+    return _proceed(state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0)), at)
+
+
+def _retry_or_fail(
+    state: MachineState, failure: Failure, detail: str, at: int, outcome: Outcome | None = None
+) -> StepResult:
+    """Try again after a transient failure; `outcome` is that of a turn, which another agent may continue."""
+    if failure in TRANSIENT and state.status.retries < state.spec.retry.most:
+        retries = state.status.retries + 1
+        wake = at + compute_backoff_ms(state.spec.retry, retries, state.run_id)
+        status = state.status._replace(retries=retries, failure=failure)
+        return park(state._replace(status=status), WaitReason.RETRY, detail, wake)
+    return fail(state, failure, detail) if outcome is None else _give_up(state, failure, outcome, at)
+
+
+def _remind_of_replay(state: MachineState, at: int) -> StepResult:
     """The agent reports that it is done but has not made the interrupted calls again: remind it, then ask a person."""
     calls = f"{state.forced} call{'s' if state.forced > 1 else ''}"
     if state.drains + 1 >= _MOST_DRAINS:
         detail = f"in {_MOST_DRAINS} turns the agent did not make again {calls} that a crash interrupted"
-        return _park(state, WaitReason.HUMAN, detail)
+        return park(state, WaitReason.HUMAN, detail)
     fact = Fact("replay.left", {"calls": state.forced})
-    return _prepend(fact, _proceed(state._replace(drains=state.drains + 1)))
+    return prepend(fact, _proceed(state._replace(drains=state.drains + 1), at))
 
 
 def _give_up(state: MachineState, failure: Failure, outcome: Outcome, at: int) -> StepResult:
     """This agent cannot continue: switch to the next one, wait for a limit to reset, or fail."""
     if failure is Failure.LIMIT:
-        state = state._replace(limits={**state.limits, state.agent: outcome.resets_at or 0})
-    if failure in _HANDED_OVER:
-        switched = _switch_agent(state, f"{failure}: {outcome.detail}", at)
+        state = state._replace(limits={**state.limits, state.next_agent: outcome.resets_at or 0})
+    if failure in HANDED_OVER and state.status.goal is not Phase.REVIEWING:
+        switched = switch_agent(state, f"{failure}: {outcome.detail}", at)
         if switched is not None:
-            return switched
-    if state.limits and failure in _HANDED_OVER:
-        return _park(state, WaitReason.LIMIT, outcome.detail, _find_reset(state, at))
-    return _fail(state, failure, outcome.detail)
+            return prepend(switched[1], _proceed(switched[0], at))
+    has_limit = bool(state.limits) if state.status.goal is not Phase.REVIEWING else failure is Failure.LIMIT
+    if has_limit and failure in HANDED_OVER:
+        return wait_for_limit(state, outcome.detail, at)
+    return fail(state, failure, outcome.detail)
 
 
-def _switch_agent(state: MachineState, why: str, at: int, *, tried: bool = True) -> StepResult | None:
-    """Switch to the next agent, round-robin, that has not given up in this attempt and is not resting."""
-    agents = state.spec.agents
-    recovered = {agent for agent, reset in state.limits.items() if 0 < reset <= at - _AFTER_LIMIT_MS}
-    given_up = (state.given_up - recovered) | {state.agent}
-    here = agents.index(state.agent) if state.agent in agents else 0
-    ring = (*agents[here + 1 :], *agents[:here])
-    free = (agent for agent in ring if agent not in given_up and state.resting.get(agent, 0) <= at)
-    following = next(free, None)
-    if following is None:
-        return None
-    fact = Fact("agent.switched", {"from": state.agent, "to": following, "why": why})
-    status = state.status._replace(
-        agent=following
-    )  # retries are kept: two agents must not pass a failure back and forth
-    # An agent that only rests has not given up: it may be usable before the others are done.
-    kept = given_up if tried else state.given_up
-    return _prepend(fact, _proceed(state._replace(status=status, given_up=kept)))
+def _proceed(state: MachineState, at: int) -> StepResult:
+    """Continue towards the goal: the next turn, host check, review or publication."""
+    match state.status.goal:
+        case Phase.PROVING:
+            return _run_next_check(state, at)
+        case Phase.REVIEWING:
+            return _review(state, at)
+        case Phase.PUBLISHING:
+            status = count_step(state.status._replace(phase=Phase.PUBLISHING))
+            fact = Fact("publishing.started", {"step": status.step})
+            return StepResult(state=state._replace(status=status), commands=(Publish(status.step),), facts=(fact,))
+        case _:
+            return _work(state)
 
 
-def _find_reset(state: MachineState, at: int) -> int:
-    """When to try again: at the first known reset in the future, otherwise after the longest backoff."""
-    others = (agent for agent in state.spec.agents if agent != state.agent)
-    times = [*state.limits.values(), *(state.resting.get(agent, 0) for agent in others)]
-    resets = [time for time in times if time > at]
-    if resets:
-        return min(resets)
-    longest = state.spec.retry._replace(base_ms=state.spec.retry.cap_ms)
-    return at + compute_backoff_ms(longest, 1, state.run_id)
-
-
-def _proceed(state: MachineState) -> StepResult:
-    """Start the next turn, or the host checks once the work is done."""
-    if state.status.goal is Phase.PROVING:
-        return _run_next_check(state)
-    first = state.status.iteration == 0
+def _work(state: MachineState) -> StepResult:
+    """Start the next turn of the agent that works, in a new iteration if the last one is over."""
+    spec, status, last = state.spec, state.status, state.last_iteration
+    if spec.proof_must_fail_first and not status.turn and not state.has_failed_first:
+        return _run_check(state, PROOF, spec.proof)
+    is_over = last is not None and last.number == status.iteration
     # The current iteration was counted when it began: a crash in the last one must not end it.
-    limits = state.spec.limits if first else state.spec.limits._replace(iterations=None)
-    spent = find_exhausted_limit(limits, state.status.spent)
+    limits = spec.limits if is_over or not status.iteration else spec.limits._replace(iterations=None)
+    spent = find_exhausted_limit(limits._replace(iterations=None), status.spent)
     if spent is not None:
-        return _park(state, WaitReason.BUDGET, f"budget spent: {spent}")
+        return park(state, WaitReason.BUDGET, f"budget spent: {spent}")
+    used = find_exhausted_limit(limits, status.spent)
+    if used is not None and is_over and last is not None:
+        more = f"`jackline resume {state.run_id} --max-iterations N` continues it"
+        return fail(state, Failure(last.failure), f"{last.detail}; {used} are used: {more}")
+    if used is not None:
+        return park(state, WaitReason.BUDGET, f"budget spent: {used}")
+    if is_over or not status.iteration:
+        status = status._replace(iteration=status.iteration + 1, spent=status.spent.plus(iterations=1))
+    role = Role.PLAN if status.goal is Phase.PLANNING or (spec.plan and not status.turn) else Role.WORK
     # The turn changes the tree, so an earlier proof no longer applies.
-    status = state.status._replace(phase=Phase.WORKING, turn=state.status.turn + 1, proof=Proof.UNVERIFIED)
-    status = _count_step(status)
-    if first:
-        status = status._replace(iteration=1, spent=status.spent.plus(iterations=1))
-    order = StartTurn(step=status.step, turn=status.turn, role=Role.WORK)
-    fact = Fact("turn.started", {"turn": status.turn, "role": Role.WORK, "iteration": status.iteration})
+    status = status._replace(goal=_GOALS[role], proof=Proof.UNVERIFIED, tree="")
+    return _start_turn(state._replace(status=status), role)
+
+
+def _start_turn(state: MachineState, role: Role) -> StepResult:
+    phase = Phase.REVIEWING if role is Role.REVIEW else state.status.goal
+    status = count_step(state.status._replace(phase=phase, turn=state.status.turn + 1))
+    is_review = role is Role.REVIEW
+    order = StartTurn(
+        step=status.step,
+        turn=status.turn,
+        role=role,
+        agent=state.next_agent if is_review else "",
+        seat=state.seat if is_review else 0,
+        review_round=status.review_round if is_review else 0,
+        asks_again=state.malformed if is_review and state.has_asked_again else "",
+    )
+    data = {"turn": status.turn, "role": role, "iteration": status.iteration}
+    if is_review:
+        data |= {"round": status.review_round, "seat": order.seat, "agent": order.agent}
     return StepResult(
         state=state._replace(status=status, stopping=None, stop_detail="", outcome=None),
         commands=(order,),
-        facts=(fact,),
+        facts=(Fact("turn.started", data),),
     )
 
 
-def _run_next_check(state: MachineState) -> StepResult:
+def _run_next_check(state: MachineState, at: int) -> StepResult:
     """Make the next host check. The proof is last: the others are quick, and a failed one changes the tree again."""
     if not state.checks and not state.spec.proof:
-        return _finish(state, "succeed")
+        return _start_review(state, at)
     name, command = state.checks[0][:2] if state.checks else (PROOF, state.spec.proof)
-    status = _count_step(state.status._replace(phase=Phase.PROVING))
-    fact = Fact("check.started", {"command": command})
+    return _run_check(state, name, command)
+
+
+def _run_check(state: MachineState, name: str, command: str) -> StepResult:
+    status = count_step(state.status._replace(phase=Phase.PROVING))
+    fact = Fact("check.started", {"command": command, **({} if name == PROOF else {"check": name})})
     return StepResult(
         state=state._replace(status=status),
         commands=(RunCheck(step=status.step, command=command, name=name),),
@@ -343,9 +531,17 @@ def _run_next_check(state: MachineState) -> StepResult:
     )
 
 
+def _end_if_stopped(state: MachineState, at: int) -> StepResult | None:
+    """End the attempt if it is being stopped; a cancel request comes before any other reason."""
+    why = StopReason.CANCEL if _is_cancelling(state) else state.stopping
+    return None if why is None else _end_stopped(state, why, at)
+
+
 def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
     if why is StopReason.CANCEL:
-        return _finish(state, "cancel")
+        return finish(state, "cancel")
+    if why is StopReason.SHUTDOWN:  # due at once, and no retry is counted: nothing has failed
+        return park(state, WaitReason.RETRY, state.stop_detail, at)
     if why in _STOP_WAIT:
         detail = state.stop_detail
         if why is StopReason.BUDGET:  # the end of the turn replaced estimates by what was reported
@@ -359,51 +555,17 @@ def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
         return _wait(state, _STOP_WAIT[why], detail, at, resets_at)
     if why is StopReason.IDLE and 0 < state.idle <= _MOST_IDLE:  # the next turn has the resume prompt
         fact = Fact("turn.idle", {"turn": state.status.turn, "times": state.idle, "most": _MOST_IDLE})
-        return _prepend(fact, _proceed(state))
-    return _fail(state, _STOP_FAILURE[why], state.stop_detail)
+        return prepend(fact, _proceed(state, at))
+    return fail(state, _STOP_FAILURE[why], state.stop_detail)
 
 
 def _wait(state: MachineState, reason: WaitReason, detail: str, at: int, resets_at: int | None) -> StepResult:
     if reason is WaitReason.APPROVAL:
         return _park_for_approval(state, detail, at)
-    return _park(state, reason, detail, resets_at if reason is WaitReason.BUDGET else None)
+    return park(state, reason, detail, resets_at if reason is WaitReason.BUDGET else None)
 
 
 def _park_for_approval(state: MachineState, detail: str, asked_at: int) -> StepResult:
     """Wait for approval, until the run's approval timeout if it has one."""
     timeout = state.spec.approval_timeout_ms
-    return _park(state, WaitReason.APPROVAL, detail, asked_at + timeout if timeout else None)
-
-
-def _park(state: MachineState, reason: WaitReason, detail: str, wake_at: int | None = None) -> StepResult:
-    status = state.status._replace(
-        state=next_run(state.status.state, "park"),
-        reason=reason,
-        wake_at=wake_at,
-        phase=None,
-        detail=detail,
-    )
-    fact = Fact("run.waiting", {"reason": reason, "wake_at": wake_at, "detail": detail})
-    return StepResult(state=state._replace(status=status), commands=(), facts=(fact,))
-
-
-def _fail(state: MachineState, failure: Failure, detail: str) -> StepResult:
-    # Only consecutive retries count: a resume starts again from zero.
-    status = state.status._replace(failure=failure, detail=detail, retries=0)
-    return _finish(state._replace(status=status), "fail")
-
-
-def _finish(state: MachineState, change: str) -> StepResult:
-    status = state.status._replace(state=next_run(state.status.state, change), phase=None)
-    if status.state is RunState.SUCCEEDED:
-        status = status._replace(failure=None, detail="")
-    fact = Fact(f"run.{status.state}", {"failure": status.failure, "detail": status.detail, "proof": status.proof})
-    return StepResult(state=state._replace(status=status), commands=(), facts=(fact,))
-
-
-def _count_step(status: RunStatus) -> RunStatus:
-    return status._replace(step=status.step + 1, spent=status.spent.plus(steps=1))
-
-
-def _prepend(fact: Fact, result: StepResult) -> StepResult:
-    return result._replace(facts=(fact, *result.facts))
+    return park(state, WaitReason.APPROVAL, detail, asked_at + timeout if timeout else None)

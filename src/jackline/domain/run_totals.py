@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from jackline.domain.records import AgentOptions
-from jackline.domain.states import Failure
+from jackline.domain.states import Failure, Role
 from jackline.formatting import pluralize
 from jackline.named import NamedTuple, stored_as
 
@@ -31,8 +31,9 @@ def compute_turn_cost(spec: Spec, turn: Turn) -> int | None:
 
 
 def find_last_message(turns: Sequence[Turn]) -> str:
-    """The agent's last message, of whichever turn has one; else empty."""
-    return next((turn.last_message for turn in reversed(turns) if turn.last_message), "")
+    """The last message of the agent that works, of whichever turn has one; else empty."""
+    worked = (turn for turn in reversed(turns) if turn.role != Role.REVIEW)
+    return next((turn.last_message for turn in worked if turn.last_message), "")
 
 
 def describe_lost_sessions(turns: Sequence[Turn]) -> list[str]:
@@ -44,7 +45,8 @@ def describe_lost_sessions(turns: Sequence[Turn]) -> list[str]:
         f"session {turn.session} was not known to {turn.agent}; a fresh one was begun"
         for turn, following in pairwise(turns)
         if turn.session and turn.failure == Failure.AGENT_ERROR
-        if (turn.agent, turn.attempt) == (following.agent, following.attempt) and turn.session != following.session
+        if (turn.agent, turn.attempt, turn.role) == (following.agent, following.attempt, following.role)
+        and turn.session != following.session
     ]
 
 

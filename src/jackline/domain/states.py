@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Self
+
+
+class OpenWord(StrEnum):
+    """A word of a set to which a newer version may have added: an unknown one is read, and shown as text."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, str):
+            return None
+        word = str.__new__(cls, value)
+        word._name_, word._value_ = value, value
+        return word
 
 
 class RunState(StrEnum):
@@ -20,7 +33,7 @@ TERMINAL = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED})
 ACTIVE = frozenset({RunState.QUEUED, RunState.RUNNING, RunState.WAITING})
 
 
-class WaitReason(StrEnum):
+class WaitReason(OpenWord):
     """What a waiting run waits for."""
 
     HUMAN = "human"
@@ -31,12 +44,13 @@ class WaitReason(StrEnum):
     RETRY = "retry"
     DEPENDENCY = "dependency"
     PAUSED = "paused"
+    CI = "ci"  # the checks or the reviews of its pull request
 
 
 PERSON_NEEDED = frozenset({WaitReason.HUMAN, WaitReason.APPROVAL, WaitReason.IN_DOUBT})
 
 
-class Phase(StrEnum):
+class Phase(OpenWord):
     """What a running run is doing."""
 
     RECOVERING = "recovering"
@@ -44,6 +58,7 @@ class Phase(StrEnum):
     WORKING = "working"
     REVIEWING = "reviewing"
     PROVING = "proving"
+    PUBLISHING = "publishing"
 
 
 class Role(StrEnum):
@@ -61,6 +76,7 @@ class StepKind(StrEnum):
     TURN = "turn"
     CHECK = "check"
     VERDICT = "verdict"
+    PUBLICATION = "publication"
 
 
 class CallState(StrEnum):
@@ -136,7 +152,7 @@ class WorkStatus(StrEnum):
 WORK_ENDED = frozenset({WorkStatus.DONE, WorkStatus.FAILED, WorkStatus.CANCELLED})
 
 
-class Failure(StrEnum):
+class Failure(OpenWord):
     """Why a turn or a run failed."""
 
     AGENT_ERROR = "agent_error"
@@ -157,8 +173,15 @@ class Failure(StrEnum):
     PROOF = "proof"
     LEARNINGS = "learnings"  # a learning of an open case of the run is in no tracked file, and has no reason why not
     UNGATED = "ungated"
+    REVIEW = "review"
+    UNFINISHED = "unfinished"  # the agent did not print the done signal
+    NO_PROGRESS = "no_progress"  # an iteration ended like the one before
+    WORKTREE = "worktree"  # the run's own worktree could not be prepared
+    PULL_REQUEST = "pull_request"
 
 
+# What begins the next iteration, as long as the run has one left.
+ENDS_ITERATION = frozenset({Failure.PROOF, Failure.LEARNINGS, Failure.REVIEW, Failure.UNFINISHED, Failure.PULL_REQUEST})
 TRANSIENT = frozenset({Failure.OVERLOADED, Failure.CONNECTIVITY, Failure.CRASHED})
 
 DEFERRED = "deferred"  # the stored detail of a turn whose session resumes with the call that needs approval
@@ -168,6 +191,7 @@ EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_PERSON = 14
 EXIT_CANCELLED = 17
+EXIT_CI = 19
 EXIT_INTERRUPTED = 130
 
 _FAILURE_EXIT = {
@@ -181,6 +205,9 @@ _FAILURE_EXIT = {
     Failure.PROOF: 16,
     Failure.LEARNINGS: 16,
     Failure.UNGATED: 18,
+    Failure.REVIEW: 16,
+    Failure.UNFINISHED: 16,
+    Failure.NO_PROGRESS: 16,
 }
 _WAIT_EXIT = {
     WaitReason.HUMAN: EXIT_PERSON,
@@ -191,6 +218,7 @@ _WAIT_EXIT = {
     WaitReason.RETRY: 12,
     WaitReason.DEPENDENCY: EXIT_PERSON,
     WaitReason.PAUSED: EXIT_INTERRUPTED,
+    WaitReason.CI: EXIT_CI,
 }
 
 
@@ -202,6 +230,6 @@ def exit_code(state: RunState, reason: WaitReason | None, failure: Failure | Non
         case RunState.CANCELLED:
             return EXIT_CANCELLED
         case RunState.WAITING if reason is not None:
-            return _WAIT_EXIT[reason]
+            return _WAIT_EXIT.get(reason, EXIT_PERSON)
         case _:
             return _FAILURE_EXIT.get(failure, 1) if failure else 1

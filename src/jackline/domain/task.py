@@ -25,9 +25,10 @@ MODES = ("job", INTERACTIVE)
 PROJECT, USER, BUILT_IN = "project", "user", "built in"  # origins of tasks
 GIVEN = ("workspace", "task")  # variables that jackline sets for every task
 JSON, TOML = "json", "toml"
-_TEXTS = ("description", "agent", "model", "effort", "proof", "mode")
-_LISTS = ("agents", "fallback", "allow")
-_SWITCHES = ("requires_commit", "requires_clean")
+_TEXTS = ("description", "agent", "model", "effort", "proof", "mode", "setup", "review_mode", "done_signal",
+          "pr", "pr_base", "until")  # fmt: skip
+_LISTS = ("agents", "fallback", "allow", "review")
+_SWITCHES = ("requires_commit", "requires_clean", "plan", "proof_must_fail_first", "commit")
 _VARIABLE = "var."
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _LINE = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*))?")
@@ -41,7 +42,8 @@ _PLACES = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
 
 @stored_as(
     "name prompt source description agent fallback model effort proof mode requires_commit requires_clean settings "
-    "variables origin allow"
+    "variables origin allow setup review review_mode done_signal plan proof_must_fail_first commit "
+    "pr pr_base until"
 )
 class Task(NamedTuple):
     """The content of a task file; the flags and settings apply where it is empty."""
@@ -62,12 +64,21 @@ class Task(NamedTuple):
     variables: Mapping[str, str] = NOTHING  # with their defaults
     origin: str = ""  # PROJECT, USER or BUILT_IN
     allow: tuple[str, ...] = ()  # rules that are approved in advance
+    setup: str = ""  # a command that prepares the run's worktree
+    review: tuple[str, ...] = ()
+    review_mode: str = ""
+    done_signal: str = ""
+    plan: bool = False
+    proof_must_fail_first: bool = False
+    commit: bool = False  # the host commits what the agent left uncommitted
+    pr: str = ""  # the kind of the pull request to open
+    pr_base: str = ""
+    until: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The variables without a default, which must be given."""
-        named = dict.fromkeys(found[2] for found in _PLACES.finditer(self.prompt) if found[2])
-        return tuple(name for name in named if name not in self.variables and name not in GIVEN)
+        return tuple(name for name in list_variables(self.prompt) if name not in self.variables and name not in GIVEN)
 
 
 class _Line(NamedTuple):
@@ -112,12 +123,32 @@ def fill_prompt(task: Task, given: Mapping[str, str], known: Mapping[str, str]) 
         if name not in names:
             hint = f"its variables: {', '.join(sorted(names))}" if names else "it has none"
             raise UsageError(f"task '{task.name}' has no variable '{name}'; {hint}")
-    values = {**task.variables, **given, **{name: known[name] for name in GIVEN}}
     missing = [name for name in task.needs if name not in given]
     if missing:
         flags = " ".join(f"--var {name}=VALUE" for name in missing)
         raise UsageError(f"task '{task.name}' needs a value for {', '.join(missing)}: add {flags}")
-    return _PLACES.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], task.prompt)
+    return _fill_places(task.prompt, {**task.variables, **given, **{name: known[name] for name in GIVEN}})
+
+
+def fill_template(prompt: str, given: Mapping[str, str]) -> str:
+    """Do the same with a prompt that belongs to no task; UsageError unless it names exactly these variables."""
+    names = list_variables(prompt)
+    for name in given:
+        if name not in names:
+            raise UsageError(f"the prompt does not use '{name}': write {{{name}}} in it, or leave it out")
+    for name in names:
+        if name not in given:
+            raise UsageError(f"the prompt needs a value for '{name}'")
+    return _fill_places(prompt, given)
+
+
+def list_variables(prompt: str) -> tuple[str, ...]:
+    """Return the names of `{name}` in a prompt, each once."""
+    return tuple(dict.fromkeys(found[2] for found in _PLACES.finditer(prompt) if found[2]))
+
+
+def _fill_places(prompt: str, values: Mapping[str, str]) -> str:
+    return _PLACES.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], prompt)
 
 
 def detect_job_format(text: str) -> str:

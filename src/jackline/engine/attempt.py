@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from jackline.domain.events import canonical
+from jackline.domain.machine_state import MachineState, StepResult
 from jackline.domain.notices import build_notice
 from jackline.domain.records import Checkpoint
 from jackline.domain.run_inputs import Claimed, RunCheck, StartTurn
-from jackline.domain.run_machine import MachineState, StepResult, step
+from jackline.domain.run_machine import step
 from jackline.domain.states import WaitReason
 from jackline.errors import CancelWanted, QuestionsAnswered
 from jackline.named import NamedTuple
@@ -20,7 +21,9 @@ from jackline.store.models import RunChange
 if TYPE_CHECKING:
     from jackline.domain.agent_health import AgentHealth
     from jackline.domain.changes import Changes
-    from jackline.domain.records import Check, Lease, Run, Turn
+    from jackline.domain.events import Fact
+    from jackline.domain.pull_request import Feedback, PullRequest
+    from jackline.domain.records import Check, Finding, Lease, Run, SessionUse, Turn, Verdict
     from jackline.domain.run_inputs import MachineInput, RunCommand
     from jackline.store.store import Store
 
@@ -31,9 +34,15 @@ class RunInput(NamedTuple):
     input: MachineInput
     turn: Turn | None = None
     check: Check | None = None
-    session: tuple[str, str] | None = None
+    session: SessionUse | None = None
     health: AgentHealth | None = None
     changes: Changes | None = None
+    day_budget: int = 0  # of a turn that ended
+    verdict: Verdict | None = None
+    findings: tuple[Finding, ...] = ()  # new ones, and those that have changed
+    facts: tuple[Fact, ...] = ()  # stored before those of the decision
+    pull_request: PullRequest | None = None
+    feedback: tuple[Feedback, ...] = ()
 
 
 class Runtime(Protocol):
@@ -89,7 +98,7 @@ def _build_change(decided: StepResult, received: RunInput, runtime: Runtime) -> 
     at, state = runtime.now(), decided.state
     return RunChange(
         at=at,
-        facts=decided.facts,
+        facts=(*received.facts, *decided.facts),
         status=state.status,
         turn=received.turn,
         check=received.check,
@@ -99,6 +108,12 @@ def _build_change(decided: StepResult, received: RunInput, runtime: Runtime) -> 
         checkpoint=_build_checkpoint(decided, at),
         notice=build_notice(runtime.new_id(), state.run_id, state.spec, state.status, at),
         asks=decided.asks,
+        day_budget=received.day_budget,
+        iteration=decided.iteration,
+        verdict=received.verdict,
+        findings=received.findings,
+        pull_request=received.pull_request,
+        feedback=received.feedback,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from jackline.clock import boot_ms
 from jackline.domain.call_gate import (
     admit_observed,
     decide_call,
+    decide_host_call,
     decide_without_asking,
     describe_stored,
     needs_gate,
@@ -17,6 +19,7 @@ from jackline.domain.call_gate import (
 from jackline.domain.events import Fact
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import NOT_STARTED, CallState, Decision
+from jackline.engine.repeated_calls import RepeatedCalls
 from jackline.engine.replay import ReplayQueue
 from jackline.errors import NotFound
 from jackline.formatting import shorten_text
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from jackline.engine.work_backup import Backup
     from jackline.policy.classify import Classification
     from jackline.policy.discarded_work import Discard
+    from jackline.policy.reader_turns import ReaderTurn
     from jackline.store.store import Store
 
 _SHOWN = 300  # characters of an input
@@ -44,6 +48,7 @@ _ENDED = {
     CallState.IN_DOUBT: "was made and failed; it is unknown whether it took effect",
     CallState.PREPARED: "was started and did not end",
 }
+_ALL_APPROVED = ("effects", "effects=any")  # but what needs its own name, and what is denied
 _LONGEST_CALL_MS = 3_600_000  # after which a call that does not end no longer counts as activity
 
 
@@ -108,11 +113,15 @@ class CallLedger:
         self._names: dict[str, str] = {}  # the agent's id of a call → ours
         self._running: dict[str, int] = {}  # allowed calls without a result → when they started, in time since boot
         self._last_end = 0
+        self.environ: Mapping[str, str] = os.environ  # what an agent's programs are looked up in
         self.asks = True  # a call that needs approval stops the run; otherwise it is denied for now
         self.current_step = (0, 0)  # the current turn and step
+        self.workspace = ""  # of the current turn; empty: the run's
         self.since_turn = 0  # the first turn of the asking session
         self.closed_ports: frozenset[int] = frozenset()  # on loopback: our own listeners, and docker's
+        self.reader: ReaderTurn | None = None  # the current turn may only read
         self.replay = ReplayQueue(())
+        self.repeats = RepeatedCalls()  # of the current turn
         self.settle_lock = threading.Lock()  # a report and a recovery must not settle the same call at once
         self._admission_lock = threading.Lock()  # two calls at once must not both replace one interrupted call
 
@@ -121,7 +130,9 @@ class CallLedger:
         intent, classified = self._build_intent(request)
         decide = decide_call if self.asks and not intent.is_unattended else decide_without_asking
         with self._admission_lock:
-            intent = self.replay.mark_intent(self._earlier.add_question(intent, classified, request))
+            if self.reader is None:  # what a turn that only reads may call repeats no effect
+                intent = self._earlier.add_question(intent, classified, request)
+            intent = self.replay.mark_intent(intent)
             call, admission, receipt = self._store.ledger.admit(
                 self._lease, intent, decide, self.current_step, self._now()
             )
@@ -129,6 +140,9 @@ class CallLedger:
             if admission.decision is Decision.ALLOW:
                 self._earlier.record(intent)
         self._remember(request, intent, call, admission)
+        self.repeats.record_start(call.id, request)
+        if admission.decision is not Decision.ALLOW:
+            self._end_repeat(call.id, admission.reason)
         if admission.spent:
             self._stop(StopReason.BUDGET, admission.reason)
         if admission.decision is Decision.ASK and not request.defers:
@@ -143,6 +157,18 @@ class CallLedger:
             output=_build_output(intent, receipt) if receipt else "",
         )
 
+    def prepare_host_call(self, request: CallRequest) -> GateAnswer:
+        """Store the intent of an effect of the host itself, which a person's flag has approved, and decide about it."""
+        spec = self._run.spec
+        approved = self._run._replace(spec=spec._replace(allowed=(*spec.allowed, *_ALL_APPROVED)))
+        intent, _ = self._build_intent(request, run=approved)
+        call, admission, receipt = self._store.ledger.admit(
+            self._lease, intent, decide_host_call, self.current_step, self._now()
+        )
+        self._remember(request, intent, call, admission)
+        output = receipt.output if receipt else ""
+        return GateAnswer(decision=admission.decision, call_id=call.id, reason=admission.reason, output=output)
+
     def observe(self, request: CallRequest) -> str:
         """Record a call that is running already, because the agent has no gate; return its id."""
         intent = self.replay.mark_intent(self._build_intent(request, is_running=True)[0])
@@ -153,11 +179,12 @@ class CallLedger:
         )
         self.replay.record_decision(call.id, intent, admission.decision)
         self._remember(request, intent, call, admission)
+        self.repeats.record_start(call.id, request)
         if admission.spent:
             self._stop(StopReason.BUDGET, admission.reason)
-        elif needs_gate(intent.rule) and not self._run.spec.ungated:
+        elif _is_loose(intent) and not self._run.spec.ungated:
             # One that needed approval ends first: an effect that was cut off is in doubt.
-            if intent.rule.decision is Decision.DENY:
+            if intent.rule.decision is not Decision.ASK:
                 self._stop(StopReason.UNGATED, admission.reason)
             else:
                 self._ungated.add(call.id)
@@ -199,17 +226,22 @@ class CallLedger:
             if intent.impossible:
                 self._impossible[call.id] = intent.impossible
 
-    def _build_intent(self, request: CallRequest, *, is_running: bool = False) -> tuple[Intent, Classification]:
+    def _build_intent(
+        self, request: CallRequest, *, is_running: bool = False, run: Run | None = None
+    ) -> tuple[Intent, Classification]:
         from jackline.engine import intents  # the policy is loaded while the agent starts, not before
 
+        facts = intents.TurnFacts(closed_ports=self.closed_ports, environ=self.environ)
+        if run is None:  # the host works in the run's workspace, whatever turn was last
+            facts = facts._replace(workspace=self.workspace, reader=self.reader)
         intent, classified = intents.build_intent(
             request,
-            self._run,
+            run or self._run,
             self._store.secret,
             self._new_id(),
             self._read_inputs,
-            self.closed_ports,
             None if is_running else self._keep_work,
+            facts,
         )
         return intent._replace(parent_id=self._names.get(request.parent), since_turn=self.since_turn), classified
 
@@ -224,6 +256,7 @@ class CallLedger:
         with self.settle_lock:
             call = self._settle(report)
         self._end_replay(call.id)
+        self._end_repeat(call.id, f"{report.ok} {report.exit_code} {report.output}")
         if call.id in self._ungated:
             self._stop_for_ungated(call)
         return call
@@ -235,6 +268,7 @@ class CallLedger:
                 return
             self._settle(report)
         self._end_replay(report.call_id)
+        self._end_repeat(report.call_id, f"{report.ok} {report.exit_code} {report.output}")
 
     def stop_for_other_input(self, call_id: str, made: object) -> None:
         """Stop the run: another input ran than the one that the gate allowed."""
@@ -242,6 +276,16 @@ class CallLedger:
         self._stop(
             StopReason.UNGATED, f"instead of call {call_id} the agent ran something that was not allowed: {shown}"
         )
+
+    def _end_repeat(self, call_id: str, result: str) -> None:
+        """Stop an agent that makes the same call again and again, and learns nothing from it."""
+        with self._admission_lock:
+            times, words = self.repeats.record_end(call_id, result)
+        most = self._run.spec.limits.repeats
+        if most is not None and times >= most:
+            words = shorten_text(self._store.redactor.redact(words), _SHOWN)
+            detail = f"the agent made the same call {times} times in a row, with the same result: {words}"
+            self._stop(StopReason.STUCK, detail)
 
     def _end_replay(self, call_id: str) -> None:
         self._end_activity(call_id)
@@ -280,6 +324,11 @@ class CallLedger:
         # The agent has seen the failure and continues. What is still in doubt at its end is left to a person.
         probed = self._prober.probe_call(settled, self._now()) if settled.state is CallState.IN_DOUBT else None
         return settled if probed is None else self._store.ledger.settle(self._lease, probed)
+
+
+def _is_loose(intent: Intent) -> bool:
+    """Whether an observed call should have been held back, and was not."""
+    return needs_gate(intent.rule) or (bool(intent.refusal) and not intent.is_prevented)
 
 
 def _build_output(intent: Intent, receipt: Receipt) -> str:

@@ -11,11 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from jackline import crash_points
+from jackline.digests import hash_text
+from jackline.domain.events import Fact
 from jackline.domain.run_inputs import PROOF, CheckEnded, PendingCheck
 from jackline.domain.states import Failure
 from jackline.engine import threads
 from jackline.engine.attempt import RunInput
 from jackline.extensions import call_hook
+from jackline.files import NotWritten
 from jackline.named import NamedTuple
 from jackline.secrets.masking import SecretMask
 
@@ -24,13 +27,17 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import Check, Run
     from jackline.engine.process import Child, Warden
+    from jackline.engine.review_copy import WorkTrees
+    from jackline.engine.tree_id import TreeState
     from jackline.store.store import Store
 
 _TAIL = 16_384
+_MOST_NAMED = 50  # files in an event
 
 # In the order in which a run has to pass them.
 HOST_CHECKS = {
     "learnings": "jackline.features.cases.learning_check:LEARNING_CHECK",
+    "commit": "jackline.engine.commit_check:COMMIT_CHECK",
     PROOF: "jackline.engine.check:PROOF_CHECK",
 }
 
@@ -51,6 +58,8 @@ class HostCheck(NamedTuple):
     find_command: Callable[[Store, Run], str]
     # None: the command is run by the shell.
     read: Callable[[Store, str, Mapping[str, str], Warden | None], CheckResult] | None = None
+    # For a check that changes the workspace, outside of the attempt's loop.
+    work: Callable[[Store, Run, WorkTrees], CheckResult] | None = None
     # A titled list for the agent that continues the run.
     resume_section: Callable[[Store, str], tuple[str, Sequence[str]]] | None = None
 
@@ -84,7 +93,8 @@ def find_resume_sections(store: Store, run_id: str) -> list[tuple[str, Sequence[
 def build_check_ended(check: Check, result: CheckResult, at: int) -> RunInput:
     """The input that ends a check, with its record."""
     record = check._replace(ended_at=at, exit_code=result.exit_code, output=result.output)
-    return RunInput(CheckEnded(at=at, exit_code=result.exit_code, detail=result.detail), check=record)
+    ended = CheckEnded(at=at, exit_code=result.exit_code, detail=result.detail, digest=hash_text(result.output))
+    return RunInput(ended, check=record)
 
 
 class CheckJob:
@@ -97,15 +107,21 @@ class CheckJob:
         now: Callable[[], int],
         post: Callable[[RunInput | BaseException], None],
         secrets: Iterable[str] = (),
+        trees: WorkTrees | None = None,
     ) -> None:
-        """Prepare a check that is stored already. `secrets` are masked in its output."""
-        self._name, self._check, self._now, self._post = name, check, now, post
+        """Prepare a check that is stored already. `secrets` are masked in its output.
+
+        `trees`: the check is bound to the files that it runs on.
+        """
+        self._name, self._check, self._now, self._post, self._trees = name, check, now, post, trees
+        self._before: TreeState | None = None
         self._masks = {source: SecretMask(secrets) for source in ("stdout", "stderr")}
         self._tail = b""
         self.child: Child | None = None
 
     def start(self, warden: Warden, env: dict[str, str], workspace: str) -> None:
-        """Run the command with the shell, as a person would type it."""
+        """Run the command with the shell, as a person would type it. TreeUnreadable if the files cannot be read."""
+        self._before = self._trees.begin_proof() if self._trees is not None else None
         self.child = warden.spawn(("/bin/sh", "-c", self._check.command), env, workspace, stdin=None)
         threads.start_thread("check", partial(self._watch, self.child), self._post)
 
@@ -118,10 +134,34 @@ class CheckJob:
         exit_ = child.wait()
         child.close()
         crash_points.crash_point("check.finished")
-        code, at = exit_.code if exit_ else None, self._now()
-        check = self._check._replace(ended_at=at, exit_code=code, output=self._tail.decode("utf-8", "replace"))
-        detail = f"{self._name} failed ({f'exit {code}' if code is not None else 'killed'}): {check.command}"
-        self._post(RunInput(CheckEnded(at=at, exit_code=code, detail="" if code == 0 else detail), check=check))
+        code, output = exit_.code if exit_ else None, self._tail.decode("utf-8", "replace")
+        detail = f"{self._name} failed ({f'exit {code}' if code is not None else 'killed'}): {self._check.command}"
+        ended = CheckEnded(at=0, exit_code=code, detail="" if code == 0 else detail, digest=hash_text(output))
+        ended, facts = self._bind(ended)
+        check = self._check._replace(exit_code=ended.exit_code, output=output, tree=ended.tree)
+        at = self._now()
+        self._post(RunInput(ended._replace(at=at), check=check._replace(ended_at=at), facts=facts))
+
+    def _bind(self, ended: CheckEnded) -> tuple[CheckEnded, tuple[Fact, ...]]:
+        """Add the files that were checked, and those that changed meanwhile."""
+        before = self._before
+        if self._trees is None or before is None or ended.exit_code is None:
+            return ended, ()
+        from jackline.engine.tree_id import TreeUnreadable, describe_names
+
+        try:
+            changes = self._trees.end_proof(before)
+        except (TreeUnreadable, NotWritten) as error:
+            detail = f"the files that the {self._name} ran on cannot be read: {error}"
+            return ended._replace(exit_code=None, detail=detail), ()
+        data = {
+            "tree": before.id,
+            "untracked": list(describe_names(changes.untracked[:_MOST_NAMED])),
+            "left_out": list(describe_names(before.left_out[:_MOST_NAMED])),
+            "absent": before.absent,
+        }
+        changed = describe_names(changes.tracked[:_MOST_NAMED])
+        return ended._replace(tree=before.id, changed=changed), (Fact("check.tree", data),)
 
     def _keep_tail(self, masked: bytes) -> None:
         # Masked before it is cut: the mask would not recognize the second half of a secret.

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 from jackline.clock import boot_ms
+from jackline.engine import run_env
 from jackline.engine.process import CHUNK_BYTES, Child, Warden, WardenLost
 from jackline.named import NamedTuple
 
@@ -86,7 +87,8 @@ def run_command(  # noqa: PLR0913 - keyword-only options
         return _run_below(below, argv, cwd, env, stdin, timeout_s, tails, wanted)
     deadline_ms = boot_ms() + int(timeout_s * 1000) + _COMMAND_GRACE_MS
     marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
-    with Warden.start(deadline_ms=deadline_ms, marker=marker) as own:
+    tags = {name: env[name] for name in (run_env.TAG_VARIABLE, *run_env.NAMES) if name in env}  # see `app.identity`
+    with Warden.start(deadline_ms=deadline_ms, marker=marker, environ=tags) as own:
         return _run_below(own, argv, cwd, env, stdin, timeout_s, tails, wanted)
 
 

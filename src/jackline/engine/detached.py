@@ -7,6 +7,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
+from jackline.engine.run_env import DETACHED
 from jackline.errors import disk_error
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class DetachedProcess:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 argv,
                 cwd=folder,
-                env=dict(env),
+                env={**env, DETACHED: "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=descriptor,
                 stderr=descriptor,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import socketserver
 import sys
@@ -31,15 +32,18 @@ if TYPE_CHECKING:
 DOOR = "socket"
 _LONGEST_REQUEST = 64 * 1024 * 1024
 _EXIT_CODE_LIMIT = 1 << 31
+_SOCKET = re.compile(r"gate\.(?:([0-9]+)\.)?sock")  # of an attempt; without a number, of an older version
 _LONGEST_ADDRESS = 100  # the kernel allows 107 bytes
 
 
 class SocketGate:
     """The listening socket of one attempt."""
 
-    def __init__(self, folder: str, ledger: CallLedger, token: str, on_error: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, folder: str, ledger: CallLedger, token: str, on_error: Callable[[BaseException], None], attempt: int = 1
+    ) -> None:
         """Start listening. The address is short even if the path of the home is long."""
-        self._path = _SocketPath(folder)
+        self._path = _SocketPath(folder, attempt)
         self.address = self._path.address
         self._server = _SocketServer(self.address, _SocketHandler)
         os.chmod(self.address, 0o600)
@@ -61,26 +65,36 @@ class SocketGate:
 
 
 class _SocketPath:
-    """The path of the socket: in the run's folder, or in a private temporary folder if that path is too long."""
+    """The path of the socket: in the run's folder, or in a private temporary folder if that path is too long.
 
-    def __init__(self, folder: str) -> None:
+    Each attempt has its own. A supervisor that was suspended may wake up after another one took the run over, and must
+    not remove the socket of that one.
+    """
+
+    def __init__(self, folder: str, attempt: int) -> None:
         self._temporary = ""
-        self.address = os.path.join(folder, "gate.sock")
+        self.address = os.path.join(folder, f"gate.{attempt}.sock")
         if len(os.fsencode(self.address)) > _LONGEST_ADDRESS:
             import tempfile
 
             self._temporary = tempfile.mkdtemp(prefix="jackline-")
             self.address = os.path.join(self._temporary, "gate.sock")
-        self._unlink()
+        _unlink(self.address)
+        with contextlib.suppress(FileNotFoundError):  # of attempts that were killed
+            for name in os.listdir(folder):
+                found = _SOCKET.fullmatch(name)
+                if found is not None and int(found[1] or 0) < attempt:
+                    _unlink(os.path.join(folder, name))
 
     def remove(self) -> None:
-        self._unlink()
+        _unlink(self.address)
         if self._temporary:
             os.rmdir(self._temporary)
 
-    def _unlink(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.address)
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 class _SocketServer(socketserver.ThreadingUnixStreamServer):
@@ -168,9 +182,12 @@ def _build_denial(reason: str) -> dict[str, Any]:
 class GateServers:
     """Opens each server when an agent first needs it."""
 
-    def __init__(self, folder: str, ledger: CallLedger, token: str, on_error: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self, folder: str, ledger: CallLedger, token: str, on_error: Callable[[BaseException], None], attempt: int = 1
+    ) -> None:
         """Start with no server."""
         self._folder, self._ledger, self._token, self._on_error = folder, ledger, token, on_error
+        self._attempt = attempt
         self._open: dict[str, SocketGate | HttpGate] = {}
 
     def get_address(self, adapter: Adapter) -> str:
@@ -189,7 +206,7 @@ class GateServers:
     def _build_server(self, adapter: Adapter) -> SocketGate | HttpGate:
         hooks = find_hooks(adapter)
         if hooks is None:
-            return SocketGate(self._folder, self._ledger, self._token, self._on_error)
+            return SocketGate(self._folder, self._ledger, self._token, self._on_error, self._attempt)
         from jackline.engine.gate_http import HttpGate
 
         gate = HttpGate(self._ledger, self._token, hooks, self._on_error)

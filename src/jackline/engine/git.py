@@ -47,6 +47,7 @@ _QUIET = {
 _GIT = (
     "git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false",
 )  # fmt: skip
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _INDEX = "GIT_INDEX_FILE"
 _DELETED = "R "
 # Variables that git sets for its hooks and aliases (`git rev-parse --local-env-vars`) and that name a repository.
@@ -77,6 +78,10 @@ def unbind_git_env(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in _BINDING}
 
 
+class GitFailed(Exception):
+    """A git command failed; the message says which one, and what git printed."""
+
+
 class Git(NamedTuple):
     """Runs git in a folder, below a warden."""
 
@@ -84,24 +89,50 @@ class Git(NamedTuple):
     env: Mapping[str, str]
     warden: Warden | None = None
     timeout_s: float = _SECONDS
+    most_bytes: int = _MOST_BYTES  # of the output
+    errors: str = "replace"  # for output that is not UTF-8; "surrogateescape" keeps the names of files
+    has_hooks: bool = False  # the repository's hooks are known, and started
 
     def run(self, *words: str, stdin: str = "") -> str | None:
         """Return the output of git; None if it failed or could not be started."""
+        try:
+            return self._start(words, stdin)
+        except GitFailed:
+            return None
+
+    def read(self, *words: str, stdin: str = "") -> str:
+        """Return the output of git; GitFailed if it failed, or if there is more than `most_bytes`."""
+        output = self._start(words, stdin)
+        if len(output) >= self.most_bytes:
+            raise GitFailed(f"git {_find_verb(words)} prints too much")
+        return output
+
+    def _start(self, words: Sequence[str], stdin: str) -> str:
         env = {name: value for name, value in self.env.items() if name != VARIABLE and not name.startswith("LC_")}
         try:
             result = run_command(
-                (*_GIT, *words),
+                (*_GIT, *(() if self.has_hooks else _NO_HOOKS), *words),
                 cwd=self.workspace,
                 env={**env, **_QUIET},
-                stdin=stdin.encode() if stdin else None,
+                stdin=stdin.encode("utf-8", "surrogateescape") if stdin else None,
                 timeout_s=self.timeout_s,
-                output_limit=_MOST_BYTES,
+                output_limit=self.most_bytes,
                 below=self.warden,
             )
-        except (SpawnFailed, WardenLost):
-            return None
-        failed = result.timed_out or result.exit_code != 0
-        return None if failed else result.stdout_tail.decode("utf-8", "replace")
+        except (SpawnFailed, WardenLost) as error:
+            raise GitFailed(f"git {_find_verb(words)} could not be started: {error}") from error
+        if result.timed_out:
+            raise GitFailed(f"git {_find_verb(words)} took more than {self.timeout_s:g} seconds")
+        if result.exit_code != 0:
+            lines = result.stderr_tail.decode("utf-8", "replace").strip().splitlines()
+            raise GitFailed(
+                f"git {_find_verb(words)} failed: {lines[-1].removeprefix('fatal: ') if lines else 'no message'}"
+            )
+        return result.stdout_tail.decode("utf-8", self.errors)
+
+
+def _find_verb(words: Sequence[str]) -> str:
+    return words[2] if words[0] == "-c" else words[0]
 
 
 def read_changes(

@@ -18,9 +18,11 @@ from jackline.domain.states import CallClass, Decision, Replay
 from jackline.engine.asked_parts import build_asked_parts
 from jackline.engine.exit_evidence import find_impossible_codes
 from jackline.engine.program_links import make_resolver
+from jackline.named import NamedTuple
 from jackline.policy import agreements, builtin, classify, keys, profiles, rule_lookup
 from jackline.policy.agreements import AskedPart
 from jackline.policy.call_context import build_context
+from jackline.policy.reader_turns import LimitedCall, limit_to_reading
 from jackline.policy.rules import merge_rules
 from jackline.store.models import Settlement
 
@@ -33,7 +35,17 @@ if TYPE_CHECKING:
     from jackline.policy.classify import Classification
     from jackline.policy.discarded_work import Discard
     from jackline.policy.effect_parts import EffectPart
+    from jackline.policy.reader_turns import ReaderTurn
     from jackline.policy.rules import Rule
+
+
+class TurnFacts(NamedTuple):
+    """What the gate knows about the turn that asks, besides its run."""
+
+    workspace: str = ""  # empty: the run's
+    closed_ports: frozenset[int] = frozenset()  # on loopback: our own listeners, and docker's
+    environ: Mapping[str, str] = os.environ  # what the agent's programs are looked up in
+    reader: ReaderTurn | None = None  # it may only read
 
 
 def build_intent(
@@ -42,46 +54,33 @@ def build_intent(
     secret: bytes,
     call_id: str,
     read_inputs: Callable[[Classification, object], Mapping[str, str]],
-    closed_ports: frozenset[int] = frozenset(),
-    keep_work: Callable[[tuple[Discard, ...], str], Backup] | None = None,
+    keep_work: Callable[[tuple[Discard, ...], str], Backup] | None,
+    facts: TurnFacts,
 ) -> tuple[Intent, Classification]:
     """Build the intent of a call: its rule, its key, its target. `keep_work` keeps what the call would discard."""
+    reader = facts.reader
+    run = run._replace(spec=run.spec._replace(workspace=facts.workspace or run.spec.workspace))
     spec, folder = run.spec, request.folder or run.spec.workspace
-    where = build_context(spec, folder, make_resolver(spec.workspace), closed_ports)
+    where = build_context(spec, folder, make_resolver(spec.workspace), facts.closed_ports)
     classified = classify.classify_call(spec.rules, request.tool, request.input, where)
+    limited = LimitedCall(classified)
+    if reader is not None:
+        limited = limit_to_reading(reader, classified, request.tool, request.input, where)
+        classified = limited.classified
+        if limited.is_prevented:  # its calls are never those of the worker, whatever their words
+            run = run._replace(lineage=f"{run.lineage}:{reader.role}")
     known = read_inputs(classified, request.input)
-    fields = {**classified.fields, **known}
-    rule = classified.rule
-    parts: tuple[AskedPart, ...] = ()
-    if rule.decision is Decision.ASK and spec.policy_version > 1:
-        parts = build_asked_parts(classified, request.input, spec, read_inputs)
-    kept: dict[str, object] = {}
-    if classified.discards and keep_work is not None and rule.decision is not Decision.DENY:
+    backup = None
+    if classified.discards and keep_work is not None and classified.rule.decision is not Decision.DENY:
         backup = keep_work(classified.discards, call_id)
-        kept = {KEPT: " ".join(backup.refs)} if backup.refs else {}
-        if backup.problem:
-            rule, fields = _ask_about_discard(rule), {**fields, "discarded": backup.problem}
-            target = keys.build_target(builtin.WORK_DISCARD, {}, fields)
-            parts = (*parts, AskedPart(rule=builtin.WORK_DISCARD.name, targets=(target,), is_plain=True))
-    rule = agreements.apply_agreements(rule, parts, spec.allowed, spec.policy_version)
-    is_unattended = bool(spec.profile)
-    if spec.profile and rule.decision is Decision.ASK:
-        decision = profiles.decide_parts(spec.profile, parts, spec.allowed)
-        is_unattended = decision is not Decision.ASK
-        rule = rule if decision is Decision.DENY else rule._replace(decision=decision)
-    asks: dict[str, object] = {}
-    if rule.decision is Decision.ASK and parts:
-        asks[agreements.ASKS] = agreements.dump_parts(parts)
-    if spec.replay == INSIST and rule.replay is Replay.REPORT:
-        rule = rule._replace(replay=Replay.EXACT)
+    decided = _decide_call(request, spec, classified, known, read_inputs, backup)
+    rule, fields = decided.rule, decided.fields
     impossible: frozenset[int] = frozenset()
     if rule.call_class is CallClass.EFFECT and classified.folder:
-        impossible = find_impossible_codes(request.tool, request.input, classified.folder, os.environ)
+        impossible = find_impossible_codes(request.tool, request.input, classified.folder, facts.environ)
     normal = keys.normalize_input(request.input, spec.workspace)
-    started_in = {FOLDER: folder} if os.path.normpath(folder) != os.path.normpath(spec.workspace) else {}
     effects = tuple(_build_effect(one, classified, request, run, secret, read_inputs) for one in classified.effects)
-    joined = {EFFECTS: [[one.rule, one.key, one.target] for one in effects if one.key]} if len(effects) > 1 else {}
-    notes = {**known, **started_in, **asks, **joined, **kept}
+    notes = {**known, **_build_notes(decided, effects, backup, folder, spec)}
     intent = Intent(
         call_id=call_id,
         tool=request.tool,
@@ -96,12 +95,67 @@ def build_intent(
         run_id=run.id,
         impossible=impossible,
         limits=_build_limits(spec, rule, classified) if rule.most is not None else (),
-        parts=parts,
-        is_unattended=is_unattended,
+        parts=decided.parts,
+        is_unattended=decided.is_unattended or reader is not None,
         effects=effects,
         company="; ".join(classified.company),
+        refusal=limited.refusal,
+        is_prevented=limited.is_prevented,
     )
     return intent, classified
+
+
+class _DecidedCall(NamedTuple):
+    """What the policy and the user's agreements decide about a call."""
+
+    rule: Rule
+    parts: tuple[AskedPart, ...]  # what a person is asked about, or was
+    fields: Mapping[str, object]
+    is_unattended: bool
+
+
+def _decide_call(
+    request: CallRequest,
+    spec: Spec,
+    classified: Classification,
+    known: Mapping[str, str],
+    read_inputs: Callable[[Classification, object], Mapping[str, str]],
+    backup: Backup | None,
+) -> _DecidedCall:
+    """Apply what was agreed and the profile to the rule of a call, and ask about work that could not be kept."""
+    rule, fields = classified.rule, {**classified.fields, **known}
+    parts: tuple[AskedPart, ...] = ()
+    if rule.decision is Decision.ASK and spec.policy_version > 1:
+        parts = build_asked_parts(classified, request.input, spec, read_inputs)
+    if backup is not None and backup.problem:
+        rule, fields = _ask_about_discard(rule), {**fields, "discarded": backup.problem}
+        target = keys.build_target(builtin.WORK_DISCARD, {}, fields)
+        parts = (*parts, AskedPart(rule=builtin.WORK_DISCARD.name, targets=(target,), is_plain=True))
+    rule = agreements.apply_agreements(rule, parts, spec.allowed, spec.policy_version)
+    is_unattended = bool(spec.profile)
+    if spec.profile and rule.decision is Decision.ASK:
+        decision = profiles.decide_parts(spec.profile, parts, spec.allowed)
+        is_unattended = decision is not Decision.ASK
+        rule = rule if decision is Decision.DENY else rule._replace(decision=decision)
+    if spec.replay == INSIST and rule.replay is Replay.REPORT:
+        rule = rule._replace(replay=Replay.EXACT)
+    return _DecidedCall(rule=rule, parts=parts, fields=fields, is_unattended=is_unattended)
+
+
+def _build_notes(
+    decided: _DecidedCall, effects: Sequence[IntentEffect], backup: Backup | None, folder: str, spec: Spec
+) -> dict[str, object]:
+    """What is stored with the call besides its input: where it starts, what is asked, its effects, the work kept."""
+    notes: dict[str, object] = {}
+    if os.path.normpath(folder) != os.path.normpath(spec.workspace):
+        notes[FOLDER] = folder
+    if decided.rule.decision is Decision.ASK and decided.parts:
+        notes[agreements.ASKS] = agreements.dump_parts(decided.parts)
+    if len(effects) > 1:
+        notes[EFFECTS] = [[one.rule, one.key, one.target] for one in effects if one.key]
+    if backup is not None and backup.refs:
+        notes[KEPT] = " ".join(backup.refs)
+    return notes
 
 
 def _build_effect(

@@ -15,7 +15,7 @@ from jackline.engine import probes, remotes
 from jackline.engine.git import Git
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.named import NamedTuple
-from jackline.policy import git_push_args, own_remotes
+from jackline.policy import git_push_args, own_remotes, sent_files
 from jackline.policy.git_push_args import HEADS, TAGS, Push, Refspec
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ MISSING = "missing"
 _REFS = "git.refs"
 _SECONDS = 5.0
 _FILE = "file:"
+_SOURCES = f"{_FILE}{sent_files.SOURCES}"
 _MOST_BYTES = 1 << 30
 _MOST_FILES = 10_000
 _MOST_NAMES = 100
@@ -88,7 +89,7 @@ def read_key_inputs(
         values.update({name: value for name, value in found.items() if name in wanted})
     for name in wanted:
         if name.startswith(_FILE):
-            values[name] = _digest_files(base, fields.get(name.removeprefix(_FILE)))
+            values[name] = _digest_files(base, fields.get(name.removeprefix(_FILE)), partly=name == _SOURCES)
     return values
 
 
@@ -219,13 +220,13 @@ def _digest_refs(git: Git) -> str:
 # --- files
 
 
-def _digest_files(base: str, named: object) -> str:
+def _digest_files(base: str, named: object, *, partly: bool) -> str:
     """The digests of all files that a field names, one per line."""
     names = named.split("\n")[:_MOST_NAMES] if isinstance(named, str) else []
-    return " ".join(filter(None, (_digest_path(base, name) for name in names)))
+    return " ".join(filter(None, (_digest_path(base, name, partly=partly) for name in names)))
 
 
-def _digest_path(base: str, named: object) -> str:
+def _digest_path(base: str, named: object, *, partly: bool) -> str:
     """The digest of a file, with or without the `@` of curl; empty if the value does not name a file."""
     if not isinstance(named, str) or not named or named == "-" or "://" in named or "\0" in named:
         return ""
@@ -233,7 +234,7 @@ def _digest_path(base: str, named: object) -> str:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            return _digest_folder(path)
+            return _digest_folder(path, partly=partly)
         if not stat.S_ISREG(status.st_mode):
             return ""
         if status.st_size > _MOST_BYTES:  # too large to read while an agent waits: the mtime distinguishes two versions
@@ -249,11 +250,14 @@ def _digest_path(base: str, named: object) -> str:
         return ""
 
 
-def _digest_folder(path: str) -> str:
-    """The digest of names, sizes and mtimes; the files are not read."""
+def _digest_folder(path: str, *, partly: bool) -> str:
+    """The digest of names, sizes and mtimes; the files are not read.
+
+    A folder with too many files has none; with `partly` that of its first files, and without the data of git.
+    """
     digest, count = sha256(), 0
     for folder, folders, files in os.walk(path):
-        folders.sort()
+        folders[:] = sorted(name for name in folders if not partly or name != ".git")
         for name in sorted(files):
             whole = os.path.join(folder, name)
             digest.update(
@@ -261,7 +265,7 @@ def _digest_folder(path: str) -> str:
             )
             count += 1
             if count >= _MOST_FILES:
-                return ""
+                return f"part:{digest.hexdigest()}" if partly else ""
     return f"folder:{digest.hexdigest()}"
 
 

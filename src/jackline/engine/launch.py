@@ -13,23 +13,17 @@ from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
 from jackline.domain.outcome import Usage, add_usage, get_usage
 from jackline.domain.records import AgentOptions, Turn
-from jackline.domain.resume_prompt import (
-    build_heading,
-    build_interrupted_section,
-    build_resume_prompt,
-    build_turn_prompt,
-    find_failed_check,
-    find_interrupted_calls,
-    find_new_messages,
-)
-from jackline.domain.states import DEFERRED, CallState, Replay
+from jackline.domain.resume_prompt import find_interrupted_calls, find_new_messages
+from jackline.domain.states import CallState, Replay, Role
 from jackline.engine import git, run_env
-from jackline.engine.check import find_resume_sections
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.engine.repeated_calls import RepeatedCalls
 from jackline.engine.replay import ReplayQueue
 from jackline.engine.settings import new_session_id, select_variables
-from jackline.engine.turn import TurnJob
+from jackline.engine.turn import TurnJob, build_session_use
+from jackline.engine.work_prompt import WorkSession, build_work_prompt
 from jackline.errors import AgentUnavailable, UsageError
+from jackline.extensions import call_hook
 from jackline.named import NamedTuple
 from jackline.store.models import RunChange
 
@@ -37,12 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from jackline.domain.adapter import Adapter, Declaration, Launch, UntrustedSettings
-    from jackline.domain.records import Lease, Message, Run, Spec
+    from jackline.domain.records import Lease, Run, Spec
     from jackline.domain.run_inputs import StartTurn
     from jackline.engine.gate_socket import GateServers
     from jackline.engine.process import Warden
+    from jackline.engine.review_seat import ReviewSeat
     from jackline.engine.settings import EngineSettings
     from jackline.engine.turn import TurnServices
+    from jackline.policy.reader_turns import ReaderTurn
     from jackline.store.store import Store
 
 _LONGEST_ARGUMENT = 200
@@ -58,6 +54,10 @@ _SERVER_SEES = (
 )
 
 
+class ReviewUnavailable(Exception):
+    """A review cannot start; the message says why."""
+
+
 class LaunchContext(NamedTuple):
     """Where a turn will run."""
 
@@ -69,6 +69,7 @@ class LaunchContext(NamedTuple):
     mcp: McpServer | None = None
     mcp_missing: str = ""  # why there is no server, if a person should know
     untrusted: UntrustedSettings | None = None
+    workspace: str = ""  # empty: the run's
 
 
 class TurnPlan(NamedTuple):
@@ -91,6 +92,8 @@ class PreparedTurn(NamedTuple):
     job: TurnJob
     launch: Launch
     environ: Mapping[str, str]  # the variables that the agent declares
+    workspace: str
+    is_review: bool = False  # what it commits is not the run's
 
 
 class TurnLauncher:
@@ -113,10 +116,15 @@ class TurnLauncher:
 
     def prepare(self, run: Run, order: StartTurn) -> PreparedTurn:
         """Plan the turn and store it. AgentUnavailable if the agent cannot be used."""
-        services, adapter = self._services, self._load_adapter(run.agent)
-        at, context = services.now(), self._build_context(adapter, run.spec.workspace)
+        services, adapter = self._services, self._load_adapter(order.agent or run.agent)
+        seat = services.open_seat(run, order) if order.role is Role.REVIEW else None
+        at, context = services.now(), self._build_context(adapter, seat.workspace if seat else run.spec.workspace)
         reserved = self._reserve_budget(run, adapter, at)
-        planned = plan_turn(services.store, services.lease, run, order, adapter, context, at, reserved)
+        if seat is None:
+            planned = plan_turn(services.store, services.lease, run, order, adapter, context, at, reserved)
+        else:
+            planned = self._plan_review(run, order, adapter, context, at, reserved, seat)
+        planned = add_messages(services.store, planned)
         turn, launch = planned.turn, build_launch(adapter, planned.request)
         data = {
             "turn": turn.number,
@@ -129,15 +137,25 @@ class TurnLauncher:
             *build_unprotected(adapter.declaration, launch.argv, is_first=planned.is_first),
             Fact("turn.launched", data),
         )
-        session = (turn.agent, turn.session) if turn.session else None
+        session = build_session_use(turn) if turn.session else None
         run = services.store.leases.write_change(
             services.lease,
             RunChange(at=services.now(), facts=facts, turn=turn, session=session, last_message=planned.last_message),
         )
         services.ledger.current_step, services.ledger.since_turn = (order.turn, order.step), planned.since
-        services.ledger.replay = planned.replay
-        job = TurnJob(services, run, adapter, planned, self._folder, reserved)
-        return PreparedTurn(run=run, job=job, launch=launch, environ=planned.request.environ)
+        services.ledger.replay, services.ledger.repeats = planned.replay, RepeatedCalls()
+        services.ledger.workspace = planned.request.workspace
+        services.ledger.reader = build_reader(order.role, run.spec, adapter.declaration)
+        job = TurnJob(services, run, adapter, planned, self._folder, reserved, seat)
+        request = planned.request
+        return PreparedTurn(
+            run=run,
+            job=job,
+            launch=launch,
+            environ=request.environ,
+            workspace=request.workspace,
+            is_review=seat is not None,
+        )
 
     def start(self, prepared: PreparedTurn, ready_warden: Callable[[], Warden]) -> None:
         """Write the agent's files and spawn it. SpawnFailed or WardenLost if nothing was started."""
@@ -145,16 +163,64 @@ class TurnLauncher:
         write_files(launch.files)
         env = {
             **self._env,
-            **run_env.build_actor_env(job.agent, os.environ),
-            **git.build_commit_env(self._folder, run.id, self._env),
+            **run_env.build_actor_env(job.agent, self._settings.environ),
+            **(
+                git.build_commit_env(self._folder, run.id, self._env)
+                if prepared.workspace == run.spec.workspace
+                else {}
+            ),
             **prepared.environ,
             **launch.env,
         }
         try:
-            job.start(ready_warden(), launch, env, run.spec.workspace)
+            job.start(ready_warden(), launch, env, prepared.workspace)
         except (SpawnFailed, WardenLost):
             job.give_up()
             raise
+
+    def _plan_review(
+        self,
+        run: Run,
+        order: StartTurn,
+        adapter: Adapter,
+        context: LaunchContext,
+        at: int,
+        reserved: int | None,
+        seat: ReviewSeat,
+    ) -> TurnPlan:
+        """Plan a review: in a new session, unless only a clear verdict is missing."""
+        agent, declaration = adapter.declaration.name, adapter.declaration
+        turns = self._services.store.records.list_turns(run.id)
+        known = next((turn.session for turn in reversed(turns) if turn.role == Role.REVIEW), None)
+        resumes = bool(order.asks_again and known and declaration.resumes)
+        session = known if resumes else (new_session_id() if declaration.chooses_session else None)
+        shared = [turn for turn in turns if resumes and (turn.agent, turn.session) == (agent, session)]
+        turn = Turn(
+            run_id=run.id,
+            number=order.turn,
+            step=order.step,
+            attempt=self._services.lease.token,
+            role=order.role,
+            agent=agent,
+            session=session,
+            prompt=seat.build_prompt(knows_task=resumes),
+            started_at=at,
+            iteration=run.status.iteration,
+            review_round=order.review_round,
+            seat=order.seat,
+        )
+        is_first = not any(one.agent == agent for one in turns)
+        return TurnPlan(
+            turn=turn,
+            request=build_request(
+                run.spec, turn, adapter, context, resumes=resumes, spent=run.status.spent, reserved=reserved
+            ),
+            before=_sum_usage(shared),
+            since=shared[0].number if shared else order.turn,
+            replay=ReplayQueue(()),
+            facts=build_warnings(adapter, context, run.spec) if is_first else (),
+            is_first=is_first,
+        )
 
     def _reserve_budget(self, run: Run, adapter: Adapter, at: int) -> int | None:
         """What the turn may spend, if the home has a budget per day. DayBudgetSpent if nothing is left of it."""
@@ -171,16 +237,18 @@ class TurnLauncher:
             raise AgentUnavailable(agent, why=error) from None
 
     def _build_context(self, adapter: Adapter, workspace: str) -> LaunchContext:
-        env = {**self._env, **run_env.build_actor_env(adapter.declaration.name, os.environ)}
+        name = adapter.declaration.name
+        env = {**self._env, **run_env.build_actor_env(name, self._settings.environ)}
         return LaunchContext(
             folder=os.path.join(self._folder, "agent"),
             gate=self._gates.get_address(adapter),
             token=self._token,
-            binary=self._settings.find_binary(adapter),
-            environ=os.environ,
+            binary=self._settings.find_binary(adapter, workspace),
+            environ=self._settings.read_environ(name),
             mcp=build_mcp_server(self._settings.server, env),
             mcp_missing=self._settings.server_missing,
             untrusted=self._settings.read_untrusted(adapter, workspace),
+            workspace=workspace,
         )
 
 
@@ -197,7 +265,7 @@ def plan_turn(
     """Plan the next turn of the run, in its agent's session if it has one; `reserved` is its part of a day's budget."""
     agent = adapter.declaration.name
     session, resumes = _choose_session(store.records.get_sessions(run.id), run.spec, adapter)
-    turns = store.records.list_turns(run.id)
+    turns = [turn for turn in store.records.list_turns(run.id) if turn.role != Role.REVIEW]
     own = [turn for turn in turns if turn.agent == agent]
     shared = [turn for turn in own if resumes and turn.session == session]
     calls = store.calls.list_all(run.id)
@@ -205,17 +273,15 @@ def plan_turn(
     interrupted = find_interrupted_calls(calls, turns, forced)
     held = adapter.declaration.gate == "enforced"
     messages = find_new_messages(store.amendments.list_messages(run.id), shared)
-    resume_prompt = build_resume_prompt(
-        calls,
-        store.calls.list_receipts(run.id),
-        store.records.get_changes(run.id).commits,
-        forced,
-        build_heading(messages),
-        held=held,
-        refused=find_failed_check(store.records.list_checks(run.id), turns) if turns else None,
-        sections=(build_interrupted_section(interrupted), *find_resume_sections(store, run.id)) if turns else (),
+    work = WorkSession(
+        agent=agent,
+        role=order.role,
+        session=session if resumes else None,
+        turns=turns,
+        messages=messages,
+        is_held=held,
     )
-    prompt = _build_prompt(run.spec, order.turn, turns, resume_prompt, session if resumes else None, agent, messages)
+    prompt = build_work_prompt(store, run, order.turn, work, forced, interrupted)
     turn = Turn(
         run_id=run.id,
         number=order.turn,
@@ -226,6 +292,7 @@ def plan_turn(
         session=session,
         prompt=prompt,
         started_at=at,
+        iteration=run.status.iteration,
     )
     # An agent that starts over asks for finished tasks, too; those were not cut off.
     finished = {call.key for call in calls if call.replay is Replay.RELAUNCH and call.state is CallState.DONE}
@@ -241,6 +308,16 @@ def plan_turn(
         is_first=not own,
         last_message=messages[-1].number if messages else 0,
     )
+
+
+def add_messages(store: Store, planned: TurnPlan) -> TurnPlan:
+    """Add to the prompt what others sent to the agent; a turn without a prompt continues a call, and gets nothing."""
+    turn = planned.turn
+    if not turn.prompt:
+        return planned
+    found = call_hook("turn_messages", store, turn.run_id, turn.number, turn.role, turn.seat)
+    prompt = "\n\n".join([turn.prompt, *filter(None, found)])
+    return planned._replace(turn=turn._replace(prompt=prompt), request=planned.request._replace(prompt=prompt))
 
 
 def build_request(
@@ -263,13 +340,13 @@ def build_request(
         turn=turn.number,
         role=turn.role,
         prompt=turn.prompt,
-        workspace=spec.workspace,
+        workspace=context.workspace or spec.workspace,
         folder=context.folder,
         gate=context.gate,
         token=context.token,
         session=turn.session,
         resume=resumes,
-        fork_of=spec.fork_of if first and not resumes and turn.agent == spec.agent else "",
+        fork_of=spec.fork_of if first and not resumes and turn.agent == spec.agent and turn.role != Role.REVIEW else "",
         binary=context.binary,
         model=options.model,
         effort=options.effort,
@@ -278,8 +355,22 @@ def build_request(
         options=spec.options,
         usd_micros_left=find_usd_left(spec, spent) if reserved is None else reserved,
         mcp=context.mcp if adapter.declaration.mcp else None,
-        reminder=run_env.build_reminder_command(turn.agent) if adapter.declaration.compacts else (),
+        reminder=run_env.build_reminder_command(adapter.declaration.agent) if adapter.declaration.compacts else (),
         untrusted=context.untrusted,
+    )
+
+
+def build_reader(role: Role, spec: Spec, declaration: Declaration) -> ReaderTurn | None:
+    """What a turn of this role may call, if it may only read."""
+    if role is Role.WORK:
+        return None
+    from jackline.policy.reader_turns import ReaderTurn  # the policy is loaded while an agent starts, not before
+
+    return ReaderTurn(
+        role=role,
+        proof=spec.proof,
+        is_gated=declaration.gate == "enforced",
+        is_contained=bool(declaration.read_only),
     )
 
 
@@ -346,38 +437,6 @@ def write_files(files: Mapping[str, bytes]) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-
-
-def _build_prompt(
-    spec: Spec,
-    number: int,
-    turns: Sequence[Turn],
-    resume_prompt: str,
-    session: str | None,
-    agent: str,
-    messages: Sequence[Message],
-) -> str:
-    """The task, the resume prompt, or nothing where a call continues that was waiting for a person."""
-    if session is not None and not messages and _is_deferred(turns, agent, session):
-        return ""
-    task = "\n\n".join(part for part in (spec.prompt, spec.preface) if part)
-    first = not any(turn.agent == agent for turn in turns)
-    # Whether the session knows the task: an adopted one does not, nor one that was cut off before it printed anything.
-    knows = session is not None and any(
-        (turn.agent, turn.session) == (agent, session) and turn.stdout_bytes for turn in turns
-    )
-    number = 1 if first and session is not None else number
-    return build_turn_prompt(number, task, resume_prompt, resumes=knows, messages=messages)
-
-
-def _is_deferred(turns: Sequence[Turn], agent: str, session: str) -> bool:
-    """Whether the last turn ended because this session stopped before a call, to continue with it."""
-    last = turns[-1] if turns else None
-    return (
-        last is not None
-        and (last.agent, last.session) == (agent, session)
-        and (last.failure, last.detail) == (None, DEFERRED)
-    )
 
 
 def _sum_usage(turns: Sequence[Turn]) -> Usage:

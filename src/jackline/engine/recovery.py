@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.domain.call_gate import needs_person
 from jackline.domain.outcome import Usage, get_usage
-from jackline.domain.states import INSISTED, CallClass, CallState, ReasonCode
+from jackline.domain.states import INSISTED, CallClass, CallState, ReasonCode, Role
 from jackline.engine import orphans
 from jackline.store.models import Settlement
 
@@ -39,8 +40,11 @@ def settle_open_calls(
     """
     doubts = []
     hosts: dict[int, str] | None = None
-    for call in store.calls.list_open(lease.run_id):
-        settled = _settle_interrupted(store, lease, call, now(), gave_up=gave_up)
+    opened = store.calls.list_open(lease.run_id)
+    turns = store.records.list_turns(lease.run_id) if opened else []
+    readers = {turn.number for turn in turns if turn.role != Role.WORK}
+    for call in opened:
+        settled = _settle_interrupted(store, lease, call, now(), gave_up=gave_up, only_read=call.turn in readers)
         if settled.state is CallState.IN_DOUBT and settled.call_class is CallClass.EFFECT:
             hosts = _find_other_hosts(store, lease, host) if hosts is None else hosts
             settled = _probe_call(store, lease, settled, prober, now(), hosts.get(settled.attempt, ""))
@@ -72,6 +76,24 @@ def kill_orphaned_processes(store: Store, lease: Lease, tag: Mapping[str, str], 
     return orphans.kill_orphans(tag, recorded=recorded)
 
 
+def count_takeovers(store: Store, run_id: str) -> int:
+    """How often in a row the run was taken over from a dead process, this time included, without anything new.
+
+    New are a call that no earlier attempt made, a commit, and a turn that ended well. The commits that this recovery
+    finds are not known yet.
+    """
+    ended_well = (turn.attempt for turn in store.records.list_turns(run_id) if turn.ended_at and not turn.failure)
+    fruitful, count = max(store.calls.find_newest_attempt(run_id), *ended_well, 0), 0
+    for event in store.records.list_recovery_events(run_id):
+        data = json.loads(event.data)
+        if event.kind == "run.claimed":
+            count = count + 1 if data["takeover"] else 0
+            count = 0 if data["token"] <= fruitful else count
+        elif data.get("commits"):  # an earlier attempt made them
+            count = min(count, 1)
+    return count
+
+
 def find_interrupted_turn(store: Store, run_id: str) -> Turn | None:
     """The last turn, if its end was not stored. Only the last one can be interrupted."""
     turns = store.records.list_turns(run_id)
@@ -98,12 +120,19 @@ def estimate_unreported_usage(turn: Turn, prices: PriceTable, family: str, model
     return turn._replace(spent=turn.spent._replace(usd_micros=cost, usd_estimated=cost))
 
 
-def _settle_interrupted(store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool) -> Call:
-    """Abandon a read or local call, of which the agent is told; put others in doubt: they may have happened."""
+def _settle_interrupted(
+    store: Store, lease: Lease, call: Call, at: int, *, gave_up: bool, only_read: bool = False
+) -> Call:
+    """Abandon a read or local call, of which the agent is told; put others in doubt: they may have happened.
+
+    `only_read`: of a turn that may only read, in which nothing but an effect can be in doubt.
+    """
     if call.state is not CallState.PREPARED:
         return call
     change, reason, code = "doubt", "cut off", ""
-    if call.call_class in {CallClass.READ, CallClass.LOCAL}:
+    if only_read and call.call_class is not CallClass.EFFECT:
+        change = "abandon"
+    elif call.call_class in {CallClass.READ, CallClass.LOCAL}:
         if gave_up:
             change, reason, code = "abandon", "gave up: the turn's time ran out", ReasonCode.GAVE_UP
         elif (

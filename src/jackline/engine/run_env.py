@@ -23,6 +23,7 @@ DATABASE = "JACKLINE_DATABASE"
 ACTOR = "JACKLINE_ACTOR"
 TAG_VARIABLE = "JACKLINE_MARK"
 ATTEMPT_VARIABLE = "JACKLINE_ATTEMPT"
+DETACHED = "JACKLINE_DETACHED"  # of a jackline process that another one started in the background
 NAMES = (RUN, RUN_ID, HOME)
 _PROGRAM = "jackline"
 

@@ -6,18 +6,21 @@ import contextlib
 import os
 import queue
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock, crash_points
-from jackline.clock import boot_ms
 from jackline.diagnostic_log import LOG
-from jackline.domain.agent_health import find_resting_agents
-from jackline.domain.events import Fact
+from jackline.domain.agent_health import build_health, find_limits, find_resting_agents
+from jackline.domain.events import NOTHING, Fact
 from jackline.domain.notices import describe_doubts
 from jackline.domain.outcome import Outcome, Usage, get_usage
-from jackline.domain.records import AgentOptions, Check
+from jackline.domain.records import AgentOptions, Check, SessionUse
 from jackline.domain.run_inputs import (
+    PROOF,
     CheckEnded,
+    LookAtPullRequest,
+    Publish,
     Recover,
     Recovered,
     RunCheck,
@@ -28,19 +31,33 @@ from jackline.domain.run_inputs import (
     TurnEnded,
 )
 from jackline.domain.states import Failure, Phase, WaitReason
-from jackline.engine import orphans, recovery, run_env
+from jackline.engine import orphans, recovery, run_env, threads
 from jackline.engine.attempt import RunInput
 from jackline.engine.call_ledger import CallLedger
 from jackline.engine.check import CheckJob, build_check_ended, find_pending_checks, load_check
 from jackline.engine.gate_socket import GateServers
 from jackline.engine.git import Git, read_changes, unbind_git_env
-from jackline.engine.launch import TurnLauncher
+from jackline.engine.launch import ReviewUnavailable, TurnLauncher
 from jackline.engine.lease_renewer import LeaseRenewer
 from jackline.engine.probes.prober import Prober
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
-from jackline.engine.settings import new_id, select_agreed_variables, select_inherited_variables
+from jackline.engine.settings import (
+    new_id,
+    select_agreed_variables,
+    select_host_variables,
+    select_inherited_variables,
+)
+from jackline.engine.timeouts import TIMEOUT_DETAILS, Timeouts
 from jackline.engine.turn import TurnJob, TurnServices
-from jackline.errors import AgentUnavailable, DayBudgetSpent, JacklineError, SessionTaken, Ungated, disk_error
+from jackline.errors import (
+    AgentUnavailable,
+    DayBudgetSpent,
+    JacklineError,
+    NotLoggedIn,
+    SessionTaken,
+    Ungated,
+    disk_error,
+)
 from jackline.store.models import RunChange
 
 if TYPE_CHECKING:
@@ -48,8 +65,11 @@ if TYPE_CHECKING:
 
     from jackline.domain.adapter import Adapter
     from jackline.domain.changes import Changes
-    from jackline.domain.records import Lease, Run, Spec, Turn
+    from jackline.domain.records import Lease, Run, Turn
     from jackline.domain.run_inputs import RunCommand
+    from jackline.engine.check import CheckResult
+    from jackline.engine.review_copy import WorkTrees
+    from jackline.engine.review_seat import ReviewSeat
     from jackline.engine.settings import EngineSettings
     from jackline.engine.work_backup import Backup
     from jackline.policy.classify import Classification
@@ -57,51 +77,12 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 _BACKUP_SECONDS = 30.0  # for one step of a backup, while the agent waits
-TIMEOUT_DETAILS = {
-    StopReason.WALL: "it exceeded its timeout",
-    StopReason.IDLE: "the agent printed nothing within the idle timeout",
-    StopReason.BUDGET: "budget spent: its time of work is over",
+# Why an agent that could not be started is not simply unavailable.
+LAUNCH_FAILURES: dict[type[JacklineError], Failure] = {
+    Ungated: Failure.UNGATED,
+    NotLoggedIn: Failure.AUTHENTICATION,
+    WardenLost: Failure.CRASHED,
 }
-
-
-class Timeouts:
-    """The timeouts that apply now; the wall-clock budget includes earlier attempts."""
-
-    def __init__(self, spec: Spec, spent_wall_ms: int, calls_until: Callable[[], int] = lambda: 0) -> None:
-        """Start the wall-clock budget of this attempt; until `calls_until` calls stop the idle clock."""
-        self._spec, self._calls_until = spec, calls_until
-        limit = spec.limits.wall_ms
-        self._budget_until = None if limit is None else boot_ms() + max(0, limit - spent_wall_ms)
-        self._started: int | None = None  # None: no job runs
-        self._last_output: Callable[[], int] | None = None
-        self._is_over: Callable[[], bool] = lambda: False
-
-    def start(self, last_output: Callable[[], int] | None = None, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Start the timeouts of a turn or check; without `last_output` there is no idle timeout."""
-        self._started = boot_ms()
-        self._last_output, self._is_over = last_output, is_over
-
-    def clear(self) -> None:
-        """End the timeouts: the job has ended or is being stopped."""
-        self._started = None
-
-    def find_next(self) -> tuple[float, StopReason] | None:
-        """The seconds until the next timeout and which one it is; None if there is none."""
-        if self._started is None or self._is_over():  # a job that only has to be stored cannot time out
-            return None
-        ends, now = [], boot_ms()
-        if self._spec.turn_timeout_ms:
-            ends.append((self._started + self._spec.turn_timeout_ms, StopReason.WALL))
-        if self._budget_until is not None:
-            ends.append((self._budget_until, StopReason.BUDGET))
-        if self._last_output is not None and self._spec.idle_timeout_ms:
-            # While a call runs this is `now`: the call may end at any moment, and then the clock starts.
-            since = min(max(self._last_output(), self._calls_until()), now)
-            ends.append((since + self._spec.idle_timeout_ms, StopReason.IDLE))
-        if not ends:
-            return None
-        end, why = min(ends)
-        return max(0, end - now) / 1000, why
 
 
 class LiveRuntime:
@@ -123,40 +104,18 @@ class LiveRuntime:
         self._inbox: queue.SimpleQueue[RunInput | BaseException] = queue.SimpleQueue()
         self._tag = run_env.build_process_tag(store.secret, run.id)
         self._marker = {**self._tag, run_env.ATTEMPT_VARIABLE: str(lease.token)}
-        passed = select_inherited_variables(os.environ)
+        passed = select_inherited_variables(settings.environ)
         self._env = {**passed, **self._marker, **run_env.build_run_env(settings, run.id, passed)}
+        self._host_env = {**self._env, **select_host_variables(settings.environ)}
         self._started_ms = clock.boot_ms()
         self._hurry = threading.Event()  # a person wants to stop: do not wait for probes
         self._prober = self._build_prober()
-        self._ledger = CallLedger(
-            store,
-            lease,
-            run,
-            self._prober,
-            now=self.now,
-            new_id=self.new_id,
-            stop=self.stop,
-            read_inputs=self._read_key_inputs,
-            keep_work=self._keep_work,
-        )
-        self._ledger.asks = settings.asks
-        self._ledger.closed_ports = run_env.find_docker_ports(self._env)
+        self._ledger = self._build_ledger()
         token = os.urandom(16).hex()
-        self._gates = GateServers(self._folder, self._ledger, token, self._inbox.put)
-        services = TurnServices(
-            store=store,
-            lease=lease,
-            ledger=self._ledger,
-            now=self.now,
-            post=self._inbox.put,
-            stop=self.stop,
-            survey=self._survey,
-            prices=settings.prices,
-        )
-        self._launcher = TurnLauncher(
-            services, settings, self._gates, agents=agents, token=token, folder=self._folder, env=self._env
-        )
+        self._gates = GateServers(self._folder, self._ledger, token, self._inbox.put, lease.token)
+        self._launcher = self._build_launcher(token)
         self._closed = False
+        self._unprepared = ""  # why the run's own worktree cannot be used
         self._warden: Warden | None = None
         self._job: TurnJob | CheckJob | None = None
         self._timeouts = Timeouts(run.spec, run.status.spent.wall_ms, lambda: self._ledger.active_until)
@@ -172,7 +131,7 @@ class LiveRuntime:
 
     def _build_prober(self) -> Prober:
         spec, store = self._run.spec, self._store
-        env = {**self._env, **select_agreed_variables(os.environ, spec)}
+        env = {**self._env, **select_agreed_variables(self._settings, spec)}
         timeout_s = self._settings.probe_timeout_s
         return Prober(
             spec,
@@ -182,6 +141,46 @@ class LiveRuntime:
             whole=lambda call: store.blobs.load_call(call).input,
             wanted=lambda: not self._hurry.is_set(),
             wait_for_host=self._wait_for_host,
+            host_env=self._host_env,
+        )
+
+    def _build_ledger(self) -> CallLedger:
+        ledger = CallLedger(
+            self._store,
+            self._lease,
+            self._run,
+            self._prober,
+            now=self.now,
+            new_id=self.new_id,
+            stop=self.stop,
+            read_inputs=self._read_key_inputs,
+            keep_work=self._keep_work,
+        )
+        ledger.asks, ledger.environ = self._settings.asks, self._settings.environ
+        ledger.closed_ports = run_env.find_docker_ports(self._env)
+        return ledger
+
+    def _build_launcher(self, token: str) -> TurnLauncher:
+        services = TurnServices(
+            store=self._store,
+            lease=self._lease,
+            ledger=self._ledger,
+            now=self.now,
+            post=self._inbox.put,
+            stop=self.stop,
+            survey=self._survey,
+            read_tree=self._read_tree,
+            open_seat=self._open_seat,
+            prices=self._settings.prices,
+        )
+        return TurnLauncher(
+            services,
+            self._settings,
+            self._gates,
+            agents=self._agents,
+            token=token,
+            folder=self._folder,
+            env=self._env,
         )
 
     def _wait_for_host(self) -> bool:
@@ -231,6 +230,9 @@ class LiveRuntime:
                 self._start_turn(command)
             case RunCheck():
                 self._start_check(command)
+            case Publish() | LookAtPullRequest():
+                self._job = None
+                threads.start_thread("publish", partial(self._publish, command, run), self._inbox.put)
             case StopWork():
                 if isinstance(self._job, TurnJob):
                     self._job.stopped_for = command.why
@@ -245,6 +247,8 @@ class LiveRuntime:
             raise received
         if isinstance(received.input, TurnEnded | CheckEnded | StopWanted):
             self._timeouts.clear()
+        if received.turn is not None:
+            return received._replace(day_budget=self._settings.usd_micros_per_day)
         return received
 
     def _receive(self) -> RunInput | BaseException:
@@ -269,7 +273,7 @@ class LiveRuntime:
 
     def stop(self, why: StopReason, detail: str) -> None:
         """Request a stop, from any thread or signal handler."""
-        if why in {StopReason.INTERRUPT, StopReason.CANCEL}:
+        if why in {StopReason.INTERRUPT, StopReason.SHUTDOWN, StopReason.CANCEL}:
             self._hurry.set()
         self._inbox.put(RunInput(StopWanted(at=self.now(), why=why, detail=detail)))
 
@@ -296,12 +300,111 @@ class LiveRuntime:
             crash_points.crash_point("leftovers.ended")
             with contextlib.suppress(SpawnFailed, WardenLost):  # the first one to need it reports the cause
                 self._ready_warden()  # it starts up while we recover
+            self._unprepared = self._prepare_worktree()
         turn = self._charge_interrupted_turn()
         recovered = self._settle_calls(turn, self.now(), gave_up=gave_up)
         at = recovered.at
         turn = turn._replace(ended_at=at, failure=Failure.CRASHED, detail="cut off") if turn else None
         # A turn that was cut off may have made commits, which the next one has to know.
-        self._inbox.put(RunInput(recovered, turn=turn, changes=self._survey() if self._run.status.turn else None))
+        known = self._store.records.get_changes(self._run.id)
+        changes = self._survey() if self._run.status.turn else None
+        if changes is not None:
+            recovered = recovered._replace(commits=len(set(changes.ids) - set(known.ids)))
+        facts = self._undo_reviews()
+        recovered = recovered._replace(unprepared=self._unprepared)
+        if self._settings.from_queue:
+            recovered = recovered._replace(takeovers=recovery.count_takeovers(self._store, self._run.id))
+        recovered = self._add_reviews(recovered)
+        self._inbox.put(RunInput(recovered, turn=turn, changes=changes, facts=facts))
+
+    def _publish(self, order: Publish | LookAtPullRequest, run: Run) -> None:
+        """Publish the work, or look at its pull request; the result is posted. The next attempt probes what was cut."""
+        from jackline.engine.publication import HostTools, look_at_pull_request, publish_work
+
+        self._ledger.current_step = (run.status.turn, order.step)
+        tools = HostTools(
+            store=self._store,
+            run=run,
+            ledger=self._ledger,
+            env=self._host_env,
+            warden=self._ready_warden,
+            folder=self._folder,
+            read_tree=self._read_tree,
+            now=self.now,
+            wanted=lambda: not self._hurry.is_set(),
+        )
+        work = publish_work if isinstance(order, Publish) else look_at_pull_request
+        self._inbox.put(work(tools))
+
+    def _undo_reviews(self) -> tuple[Fact, ...]:
+        """Remember where a run began; after a crash, undo what a reviewer left behind."""
+        spec = self._run.spec
+        if not spec.review and (self._run.status.turn or not spec.proof):
+            return ()
+        from jackline.engine.review_copy import ReviewCopyFailed
+        from jackline.engine.tree_id import TreeUnreadable
+
+        trees = self._open_trees()
+        if not self._run.status.turn:
+            trees.record_repository()
+        if not spec.review:
+            return ()
+        try:
+            if not self._run.status.turn:
+                trees.record_start()
+                return ()
+            end = trees.recover_review()
+        except (ReviewCopyFailed, TreeUnreadable) as error:
+            self._unprepared = self._unprepared or str(error)
+            return ()
+        data = {"restored": list(end.restored), "refs": list(end.refs)}
+        return (Fact("review.undone", data),) if end.restored else ()
+
+    def _add_reviews(self, recovered: Recovered) -> Recovered:
+        """Add what the run machine has to know about iterations and reviews."""
+        run_id, reviews = self._run.id, self._store.reviews
+        if not self._run.status.iteration:
+            return recovered
+        is_reviewing = self._run.status.goal is Phase.REVIEWING
+        return recovered._replace(
+            last_iteration=reviews.get_last_iteration(run_id),
+            verdicts=tuple(reviews.list_verdicts(run_id)) if self._run.spec.review else (),
+            findings=tuple(reviews.list_findings(run_id)) if self._run.spec.review else (),
+            tree=self._read_tree() if is_reviewing else "",
+        )
+
+    def _open_trees(self) -> WorkTrees:
+        from jackline.engine.review_copy import WorkTrees
+
+        git = Git(workspace=self._run.spec.workspace, env=unbind_git_env(self._env), warden=self._warden_or_none())
+        return WorkTrees(git, self._run.id, self._folder, self._settings.cache)
+
+    def _read_tree(self) -> str:
+        return self._open_trees().read_id()
+
+    def _open_seat(self, run: Run, order: StartTurn) -> ReviewSeat:
+        from jackline.engine.review_copy import ReviewCopyFailed
+        from jackline.engine.review_seat import ReviewSeat
+
+        git = Git(workspace=run.spec.workspace, env=unbind_git_env(self._env), warden=self._ready_warden())
+        try:
+            return ReviewSeat(self._store, run, order, self._open_trees(), git)
+        except ReviewCopyFailed as error:
+            raise ReviewUnavailable(str(error)) from error
+
+    def _prepare_worktree(self) -> str:
+        """Make the run's own worktree, or find it again; return why that is not possible."""
+        if not self._run.spec.worktree.name:
+            return ""
+        from jackline.engine.worktree import UserGit, prepare_for_attempt
+
+        git = UserGit(
+            folder="/",
+            env=unbind_git_env(self._env),
+            warden=self._warden_or_none(),
+            wanted=lambda: not self._hurry.is_set(),
+        )
+        return prepare_for_attempt(self._store, self._lease, self._run, self._settings, git, self.now)
 
     def _charge_interrupted_turn(self) -> Turn | None:
         turn = recovery.find_interrupted_turn(self._store, self._run.id)
@@ -328,11 +431,13 @@ class LiveRuntime:
                 strict=spec.strict,
                 gave_up=gave_up,
             )
+        health = self._store.records.list_health()
         asked = recovery.list_waiting_calls(self._store, self._lease, spec, at, asks=self._settings.asks)
         return Recovered(
             at,
             doubts=tuple(call.id for call in doubts),
-            resting=find_resting_agents(self._store.records.list_health(), at, spec.agent),
+            resting=find_resting_agents(health, at, spec.agent),
+            limits=find_limits(health, at) if self._settings.from_queue else NOTHING,
             usage=get_usage(turn.spent) if turn else None,  # it is charged at the end of a turn
             asked=tuple(call.id for call in asked),
             asked_at=min((call.prepared_at for call in asked), default=None),
@@ -352,18 +457,23 @@ class LiveRuntime:
         except SessionTaken as error:
             lost = Outcome(detail=str(error), session_lost=True)
             ended = TurnEnded(at=self.now(), outcome=lost, usage=Usage())
-            self._inbox.put(RunInput(ended, session=(self._run.agent, "")))
+            self._inbox.put(RunInput(ended, session=SessionUse(agent=self._run.agent, session="")))
+        except ReviewUnavailable as error:
+            failed = Outcome(failure=Failure.REVIEW, detail=str(error))
+            self._inbox.put(RunInput(TurnEnded(at=self.now(), outcome=failed, usage=Usage())))
         except DayBudgetSpent as error:
             waits = Outcome(detail=str(error), waits=WaitReason.BUDGET, resets_at=error.wake_at)
             self._inbox.put(RunInput(TurnEnded(at=self.now(), outcome=waits, usage=Usage())))
         except (AgentUnavailable, SpawnFailed, WardenLost) as error:
-            failure = Failure.UNGATED if isinstance(error, Ungated) else Failure.UNAVAILABLE
-            if isinstance(error, WardenLost):
-                failure = Failure.CRASHED
+            failure = next(
+                (one for kind, one in LAUNCH_FAILURES.items() if isinstance(error, kind)), Failure.UNAVAILABLE
+            )
             outcome = Outcome(failure=failure, detail=str(error))
+            health = build_health(self._run.agent, outcome, self.now()) if isinstance(error, NotLoggedIn) else None
             turn = recovery.find_interrupted_turn(self._store, self._run.id)  # if it was stored already
             turn = turn and turn._replace(ended_at=self.now(), failure=failure, detail=str(error))
-            self._inbox.put(RunInput(TurnEnded(at=self.now(), outcome=outcome, usage=Usage()), turn=turn))
+            ended = TurnEnded(at=self.now(), outcome=outcome, usage=Usage())
+            self._inbox.put(RunInput(ended, turn=turn, health=health))
         except OSError as error:
             raise disk_error(error, self._folder) from error
 
@@ -377,21 +487,33 @@ class LiveRuntime:
         )
         fact = Fact("check.launched", {"step": order.step, "command": order.command})
         self._run = self._store.leases.write_change(self._lease, RunChange(at=self.now(), facts=(fact,), check=check))
-        read = load_check(order.name).read
+        host_check = load_check(order.name)
+        read, work = host_check.read, host_check.work
+        if work is not None:
+            threads.start_thread("check", partial(self._run_work, work, check), self._inbox.put)
+            return
         if read is not None:
             result = read(self._store, self._run.id, self._env, self._warden_or_none())
             crash_points.crash_point("check.finished")
             self._inbox.put(build_check_ended(check, result, self.now()))
             return
-        job = CheckJob(order.name, check, self.now, self._inbox.put, self._store.redactor.values)
+        from jackline.engine.tree_id import TreeUnreadable
+
+        trees = self._open_trees() if order.name == PROOF else None
+        job = CheckJob(order.name, check, self.now, self._inbox.put, self._store.redactor.values, trees)
         self._job = job
         try:
             job.start(self._ready_warden(), dict(self._env), self._run.spec.workspace)
-        except (SpawnFailed, WardenLost) as error:
+        except (SpawnFailed, WardenLost, TreeUnreadable) as error:
             detail = f"the {order.name} could not be started: {error}"
             self._inbox.put(RunInput(CheckEnded(at=self.now(), exit_code=None, detail=detail)))
         else:
             self._timeouts.start()
+
+    def _run_work(self, work: Callable[[Store, Run, WorkTrees], CheckResult], check: Check) -> None:
+        result = work(self._store, self._run, self._open_trees())
+        crash_points.crash_point("check.finished")
+        self._inbox.put(build_check_ended(check, result, self.now())._replace(changes=self._survey()))
 
     def _survey(self) -> Changes | None:
         known = self._store.records.get_changes(self._run.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from jackline import clock
 from jackline.diagnostic_log import LOG
@@ -12,6 +12,7 @@ from jackline.domain.run_inputs import StopReason
 from jackline.engine import owner_lock
 from jackline.engine.attempt import run_attempt
 from jackline.engine.dead_attempts import find_dead_attempt
+from jackline.engine.keep_awake import keep_awake
 from jackline.engine.runtime import LiveRuntime
 from jackline.engine.settings import new_id
 from jackline.engine.workspace_guard import guard_workspace
@@ -25,13 +26,23 @@ if TYPE_CHECKING:
     from jackline.engine.settings import EngineSettings
     from jackline.store.store import Store
 
+_STOP_DETAILS = {StopReason.INTERRUPT: "interrupted", StopReason.SHUTDOWN: "its process was shut down"}
+
+
+class Interrupt(Protocol):
+    """Interrupts the current work, from any thread or signal handler."""
+
+    def __call__(self, why: StopReason = StopReason.INTERRUPT, /) -> None:
+        """Let the run park: paused until a person continues it, or after SHUTDOWN due at once for the next service."""
+        ...
+
 
 def supervise(
     store: Store,
     run: Run,
     agents: Callable[[str], Adapter],
     settings: EngineSettings,
-    on_start: Callable[[Callable[[], None]], None] = lambda _interrupt: None,
+    on_start: Callable[[Interrupt], None] = lambda _interrupt: None,
 ) -> Run:
     """Make one attempt at the run; `on_start` receives the function that interrupts it."""
     folder = settings.build_folder(run.id)
@@ -43,7 +54,10 @@ def supervise(
     try:
         dead = find_dead_attempt(store, run, settings)
         with guard_workspace(store, run, settings.home, share=settings.share_workspace):
-            lease, claimed = store.leases.claim(run.id, owner, settings.lease_ms, clock.wall_ms(), dead, run.status)
+            at, from_queue = clock.wall_ms(), settings.from_queue
+            lease, claimed = store.leases.claim(
+                run.id, owner, settings.lease_ms, at, dead, run.status, from_queue=from_queue
+            )
     except JacklineError:
         owner_lock.release_lock(folder, owner.name, lock)
         raise
@@ -52,8 +66,9 @@ def supervise(
     LOG.info(f"run {run.id}: attempt {lease.token} begins")
     runtime = LiveRuntime(store, lease, claimed, agents, settings, lock)
     try:
-        on_start(lambda: runtime.stop(StopReason.INTERRUPT, "interrupted"))
-        ended = run_attempt(store, lease, claimed, runtime)
+        on_start(_build_interrupt(runtime))
+        with keep_awake(os.environ, wanted=settings.keep_awake):
+            ended = run_attempt(store, lease, claimed, runtime)
     except BaseException as error:
         LOG.warning(f"run {run.id}: attempt {lease.token} breaks off: {error!r}")
         # The run is still ours in the store. The unlocked lock file stays: it shows the next process that we are dead.
@@ -65,3 +80,10 @@ def supervise(
     status = ended.status
     LOG.info(f"run {run.id}: attempt {lease.token} ends: {status.state} {status.reason or status.failure or ''}")
     return ended
+
+
+def _build_interrupt(runtime: LiveRuntime) -> Interrupt:
+    def interrupt(why: StopReason = StopReason.INTERRUPT) -> None:
+        runtime.stop(why, _STOP_DETAILS[why])
+
+    return interrupt

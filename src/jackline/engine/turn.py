@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from jackline import crash_points
 from jackline.clock import boot_ms
-from jackline.domain.agent_health import build_health, find_resting_agents
+from jackline.domain.agent_health import AgentHealth, build_health, find_resting_agents, is_limited
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent, find_exhausted_limit
 from jackline.domain.outcome import Outcome, UsageMeter, get_usage, subtract_usage
 from jackline.domain.prices import PriceTable
+from jackline.domain.records import SessionUse
 from jackline.domain.run_inputs import StopReason, TurnEnded
 from jackline.domain.run_totals import count_idle_turns
-from jackline.domain.states import DEFERRED, Failure, WaitReason
+from jackline.domain.states import DEFERRED, Failure, Role, WaitReason
 from jackline.engine import threads
 from jackline.engine.attempt import RunInput
 from jackline.engine.check import find_pending_checks
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
     from jackline.domain.changes import Changes
     from jackline.domain.outcome import AgentEvent, Exit, Usage
     from jackline.domain.records import Lease, Run, Turn
+    from jackline.domain.run_inputs import StartTurn
     from jackline.engine.call_ledger import CallLedger
     from jackline.engine.launch import TurnPlan
     from jackline.engine.process import Child, Chunk, Warden
+    from jackline.engine.review_seat import ReviewSeat
     from jackline.engine.streams import OutputLine
     from jackline.store.store import Store
 
@@ -46,6 +49,8 @@ _FLUSH_S = 0.25
 _BATCH = 100
 _MOST_FACTS = 5_000  # events per turn; the raw transcript has the rest
 _TEXT = 20_000
+_TEXT_END = 4_000  # of these, from the end of a message: a done signal is there
+_ANSWER = 150_000  # characters of a reviewer's answer
 _SHORT = 200
 _DECISIVE = frozenset({"end", "error", "limit", "session"})  # kinds that say how a turn ended; stored at once
 _MOST_DECISIVE = 100  # the last ones matter; an agent that repeats itself must not fill our memory
@@ -65,6 +70,8 @@ class TurnServices(NamedTuple):
     post: Callable[[RunInput | BaseException], None]
     stop: Callable[[StopReason, str], None]
     survey: Callable[[], Changes | None]  # the run's changes in its repository; None: git could not tell
+    read_tree: Callable[[], str] = lambda: ""  # the content of the workspace now; empty if git cannot tell
+    open_seat: Callable[[Run, StartTurn], ReviewSeat | None] = lambda _run, _order: None  # for a review
     prices: PriceTable = PriceTable()
 
 
@@ -79,8 +86,10 @@ class TurnJob:
         plan: TurnPlan,
         folder: str,
         reserved: int | None = None,
+        seat: ReviewSeat | None = None,
     ) -> None:
         """Prepare a turn that is stored already; nothing starts yet. `reserved` is its part of a day's budget."""
+        self._seat = seat
         turn = plan.turn
         self._services, self._run, self._adapter, self._turn = services, run, adapter, turn
         self._resumed = turn.session if plan.request.resume else None
@@ -109,6 +118,8 @@ class TurnJob:
         self._raw_lines = 0
         self._in_pieces = False
         self._owns_session = True
+        self._has_worked = False  # whether the model has answered in this turn
+        self._health: AgentHealth | None = None  # to store with the next events
         self.last_output = boot_ms()
         self.stopped_for: StopReason | None = None
         self.over = False  # the agent has ended: no timeout applies while its end is processed
@@ -179,10 +190,22 @@ class TurnJob:
                 if event.kind == "raw":
                     self._raw_lines += 1
                 elif event.usage is not None:
+                    self._note_work(event)
                     self._store_event(self._charge(event), line.offset)
                 else:
+                    self._note_work(event)
                     self._process_event(event)
                     self._store_event(self._name_tool(event), line.offset)
+
+    def _note_work(self, event: AgentEvent) -> None:
+        """The first call or output of the model shows that a limit from before this turn is over."""
+        has_output = event.usage is not None and event.usage.tokens_output > 0
+        if self._has_worked or not (has_output or event.kind == "call.started"):
+            return
+        self._has_worked = True
+        known = {one.agent: one for one in self._services.store.records.list_health()}.get(self._turn.agent)
+        if known is not None and is_limited(known) and known.at < self._turn.started_at:
+            self._health = AgentHealth(self._turn.agent, at=self._services.now())
 
     def _process_event(self, event: AgentEvent) -> None:
         if event.kind in _DECISIVE:
@@ -209,11 +232,13 @@ class TurnJob:
         is_piece = event.kind == "message" and event.data.get("delta") is True
         if event.kind == "message":
             before = self._turn.last_message if is_piece and self._in_pieces else ""
-            self._turn = self._turn._replace(last_message=self._cut(before + event.text))
+            text = before + event.text
+            if len(text) > _TEXT:  # redacted before it is cut: the redactor would not recognize half a secret
+                text = cut_message(self._redactor.redact(text), self._turn.role)
+            self._turn = self._turn._replace(last_message=text)
         self._in_pieces = is_piece
 
     def _cut(self, text: str) -> str:
-        # Redacted before it is cut: the redactor would not recognize half a secret.
         return text if len(text) <= _TEXT else self._redactor.redact(text)[:_TEXT]
 
     def _take_session(self, session: str) -> None:
@@ -285,16 +310,22 @@ class TurnJob:
             return
         services = self._services
         change = RunChange(
-            at=services.now(), facts=facts, turn=self._build_turn(), session=self._find_session(), actor="agent"
+            at=services.now(),
+            facts=facts,
+            turn=self._build_turn(),
+            session=self._find_session(),
+            health=self._health,
+            actor="agent",
         )
+        self._health = None
         try:
             services.store.leases.write_change(services.lease, change)
         except SessionTaken:  # an agent that numbers its sessions from one: another run owns this one
             self._owns_session = False
             services.store.leases.write_change(services.lease, change._replace(session=None))
 
-    def _find_session(self) -> tuple[str, str] | None:
-        return (self._turn.agent, self._turn.session) if self._turn.session and self._owns_session else None
+    def _find_session(self) -> SessionUse | None:
+        return build_session_use(self._turn) if self._turn.session and self._owns_session else None
 
     def _build_turn(self) -> Turn:
         return self._turn._replace(
@@ -308,7 +339,7 @@ class TurnJob:
 
     def _build_end(self, exit_: Exit | None) -> RunInput:
         services, store = self._services, self._services.store
-        changes = services.survey()
+        changes = services.survey() if self._seat is None else None
         at, timeout = services.now(), _TIMEOUTS.get(self.stopped_for)
         outcome = self._explain_budget(self._require_commit(self._classify_exit(exit_), changes), at)
         outcome = self._wait_for_answers(outcome)
@@ -322,8 +353,9 @@ class TurnJob:
             calls = sum(call.turn == turn.number for call in store.calls.list_all(self._run.id))
             family = self._adapter.declaration.prices
             turn = estimate_unreported_usage(turn, services.prices, family, self._model, calls)
-        health = build_health(turn.agent, outcome, at)
-        others = [one for one in store.records.list_health() if one.agent != turn.agent]
+        known = {one.agent: one for one in store.records.list_health()}
+        health = build_health(turn.agent, outcome, at, known.pop(turn.agent, None), turn.started_at)
+        others = known.values()
         ended = TurnEnded(
             at=at,
             outcome=outcome,
@@ -331,12 +363,42 @@ class TurnJob:
             open_calls=len(store.calls.list_open(self._run.id)),
             resting=find_resting_agents([*others, health] if health else others, at),
             forced=len(services.ledger.replay),
-            checks=find_pending_checks(store, self._run) if outcome.ended_well else (),
+            checks=find_pending_checks(store, self._run) if outcome.ended_well and turn.role == Role.WORK else (),
             idle=self._count_idle_turns(turn) if self.stopped_for is StopReason.IDLE else 0,
             undone=find_undone_calls(store, self._run.id),
         )
-        session = (turn.agent, "") if outcome.session_lost else self._find_session()
-        return RunInput(ended, turn=turn, session=session, health=health, changes=changes)
+        ended = self._note_done_signal(ended, turn)
+        session = self._find_session()
+        if outcome.session_lost:
+            session = build_session_use(turn._replace(session=""))
+        received = RunInput(ended, turn=turn, session=session, health=health, changes=changes)
+        return received if self._seat is None else self._add_review(received, ended, turn, self._seat)
+
+    def _note_done_signal(self, ended: TurnEnded, turn: Turn) -> TurnEnded:
+        signal = self._run.spec.done_signal
+        if not signal or turn.role != Role.WORK or not ended.outcome.ended_well:
+            return ended
+        from jackline.domain.review_prompts import has_done_signal
+
+        if has_done_signal(turn.last_message, signal):
+            return ended
+        return ended._replace(is_done=False, tree=self._services.read_tree())
+
+    def _add_review(self, received: RunInput, ended: TurnEnded, turn: Turn, seat: ReviewSeat) -> RunInput:
+        """Add the verdict of a reviewer, and undo what it changed."""
+        from jackline.engine.review_copy import ReviewCopyFailed
+
+        try:
+            result = seat.finish(turn, ended.at, has_answered=ended.outcome.ended_well)
+        except ReviewCopyFailed as error:
+            failed = Outcome(failure=Failure.REVIEW, detail=str(error))
+            return received._replace(input=ended._replace(outcome=failed))
+        reviewed = ended._replace(
+            tree=result.tree, verdict=result.verdict, findings=result.findings, malformed=result.malformed
+        )
+        if ended.outcome.ended_well and result.is_changed:  # it is proved again, after the other checks
+            reviewed = reviewed._replace(checks=find_pending_checks(self._services.store, self._run))
+        return received._replace(input=reviewed, verdict=result.verdict, findings=result.changed, facts=result.facts)
 
     def _count_idle_turns(self, turn: Turn) -> int:
         store, run_id = self._services.store, self._run.id
@@ -345,7 +407,8 @@ class TurnJob:
         return count_idle_turns(turns, store.records.list_attempts(run_id), with_calls)
 
     def _require_commit(self, outcome: Outcome, changes: Changes | None) -> Outcome:
-        if not outcome.ended_well or not self._run.spec.requires_commit:
+        needs_commit = self._run.spec.requires_commit and not self._run.spec.commit_work  # else the host commits
+        if not outcome.ended_well or not needs_commit or self._turn.role != Role.WORK:
             return outcome
         if changes is None:
             return Outcome(failure=Failure.NO_COMMIT, detail="git could not tell whether this run has made a commit")
@@ -360,7 +423,7 @@ class TurnJob:
 
         If all are answered by the time the run would park, it continues at once.
         """
-        if not outcome.ended_well:
+        if not outcome.ended_well or self._seat is not None:
             return outcome
         store, run_id = self._services.store, self._run.id
         questions = store.approvals.list_open_questions(run_id)
@@ -380,6 +443,21 @@ class TurnJob:
         outcome = self._adapter.classify(exit_, tuple(self._decisive), tail)
         # Only a session that was asked for can be lost; otherwise one fresh session would follow another forever.
         return outcome if self._knows_session else outcome._replace(session_lost=False)
+
+
+def cut_message(text: str, role: str) -> str:
+    """A long message without its middle; of a reviewer only the end, where its verdict is."""
+    if role == Role.REVIEW:
+        return text[-_ANSWER:]
+    return text if len(text) <= _TEXT else f"{text[: _TEXT - _TEXT_END]}\n…\n{text[-_TEXT_END + 3 :]}"
+
+
+def build_session_use(turn: Turn) -> SessionUse:
+    """The session of a turn, with what it was opened for. A plan and the work on it share one."""
+    role = str(Role.REVIEW if turn.role == Role.REVIEW else Role.WORK)
+    return SessionUse(
+        agent=turn.agent, session=turn.session or "", role=role, seat=turn.seat, review_round=turn.review_round
+    )
 
 
 def _build_fact(event: AgentEvent, offset: int) -> Fact:

@@ -13,6 +13,8 @@ import stat
 import tempfile
 from typing import TYPE_CHECKING
 
+from jackline.engine.git import GitFailed
+from jackline.engine.tree_id import describe_names, quote_path
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -24,13 +26,11 @@ if TYPE_CHECKING:
 PREFIX = "refs/jackline/"
 _MOST_FILES = 20_000
 _MOST_BYTES = 256 * 1024 * 1024
-_MOST_OUTPUT = 8 * 1024 * 1024  # characters; `Git` cuts a longer one
 _MOST_STASHES = 50
 _MOST_NAMED = 3  # files in a message
 _MEGABYTE = 1024 * 1024
 _FIXED_DATE = "@0 +0000"
-_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
-_IDENTITY = {
+HOST_IDENTITY = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
     for part, value in (("NAME", "jackline"), ("EMAIL", "jackline@localhost"))
@@ -66,22 +66,41 @@ def keep_work(discards: Sequence[Discard], run_id: str, open_git: Callable[[str]
             ref = _keep_repository(discard, run_id, open_git)
             if ref:
                 refs[ref] = None
-    except (_CannotKeep, OSError) as error:
-        return Backup(problem=f"{error}"[:200])
+    except (_CannotKeep, GitFailed, OSError) as error:
+        return Backup(problem=describe_names([f"{error}"[:200]])[0])
     return Backup(refs=tuple(refs))
+
+
+def keep_folder(git: Git, parent: str, run_id: str, message: str) -> Backup:
+    """Keep the files of a folder as a commit after its parent; GIT_DIR and GIT_WORK_TREE of `git` name the two."""
+    folder = tempfile.mkdtemp(prefix="jackline-")
+    try:
+        env = {**git.env, **_disable_filters(git), **HOST_IDENTITY, "GIT_INDEX_FILE": os.path.join(folder, "index")}
+        own = git._replace(env=env)
+        own.read("read-tree", parent)
+        names = _list_changed_files(own, deletes_nested=False)
+        if not names:
+            return Backup()
+        _add_files(own, names, len(parent))
+        commit = _commit_tree(own, own.read("write-tree").strip(), [parent], message)
+        return Backup(refs=(_store_ref(own, run_id, commit),))
+    except (_CannotKeep, GitFailed, OSError) as error:
+        return Backup(problem=f"{error}"[:200])
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _keep_repository(discard: Discard, run_id: str, open_git: Callable[[str], Git]) -> str:
     """Return the ref of the backup; empty if there is nothing to keep."""
     if not os.path.isdir(discard.folder):
         return ""  # git fails there
-    here = open_git(discard.folder)
+    here = open_git(discard.folder)._replace(errors="surrogateescape")
     top = (here.run("rev-parse", "--show-toplevel") or "").removesuffix("\n")
     if not top:
         return ""  # not in a repository
     if discard.deletes_ignored:
         _check_ignored(here, discard)
-    root = open_git(top)
+    root = open_git(top)._replace(errors="surrogateescape")
     head = (root.run("rev-parse", "-q", "--verify", "HEAD^{commit}") or "").strip()
     folder = tempfile.mkdtemp(prefix="jackline-")
     try:
@@ -97,13 +116,14 @@ def _check_ignored(git: Git, discard: Discard) -> None:
     )
     if listed is None:
         raise _CannotKeep("git does not list the ignored files")
-    lost = [path for path in listed.split("\0") if path and not _is_cache(path)]
+    lost = [path for path in listed.split("\0") if path and not is_cache(path)]
     if lost:
         more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
         raise _CannotKeep(f"it would delete ignored files: {', '.join(lost[:_MOST_NAMED])}{more}")
 
 
-def _is_cache(path: str) -> bool:
+def is_cache(path: str) -> bool:
+    """Whether an ignored file or folder is made again by a build, a test or an installation."""
     parts = path.rstrip("/").split("/")
     return not _CACHES.isdisjoint(parts) or parts[-1].endswith(_CACHED_ENDINGS)
 
@@ -114,16 +134,16 @@ def _build_commit(root: Git, head: str, discard: Discard, run_id: str, index: st
     if os.path.isfile(own_index):
         # With its time, by which git recognizes files that were changed in the instant in which it was written.
         shutil.copy2(own_index, index)
-    git = root._replace(env={**root.env, **_IDENTITY, "GIT_INDEX_FILE": index})
+    git = root._replace(env={**root.env, **_disable_filters(root), **HOST_IDENTITY, "GIT_INDEX_FILE": index})
     names = _list_changed_files(git, deletes_nested=discard.deletes_nested)
-    head_tree = _read(git, "rev-parse", f"{head}^{{tree}}").strip() if head else ""
+    head_tree = git.read("rev-parse", f"{head}^{{tree}}").strip() if head else ""
     staged = (git.run("write-tree") or "").strip()  # none during a merge with conflicts
     stashes = _list_stashes(git) if discard.verb == "stash" else []
     is_staged = staged != head_tree if head else bool(git.run("ls-files", "--cached"))
     if not (names or is_staged or stashes):
         return head if discard.verb == "reset" else ""
     _add_files(git, names, len(head) or 40)
-    tree = _read(git, "write-tree").strip()
+    tree = git.read("write-tree").strip()
     message = f"Work before '{discard.command}' in run {run_id}"
     parents = [head] if head else []
     if staged and staged not in {head_tree, tree}:
@@ -133,15 +153,22 @@ def _build_commit(root: Git, head: str, discard: Discard, run_id: str, index: st
     return _commit_tree(git, tree, [*parents, *stashes], message)
 
 
+def _disable_filters(git: Git) -> dict[str, str]:
+    """Variables without which git would start a filter, to compare a file that was changed in this instant."""
+    names = (git.run("config", "-z", "--name-only", "--get-regexp", r"^filter\.") or "").split("\0")
+    values = [(name, "false" if name.endswith(".required") else "") for name in dict.fromkeys(names) if name]
+    pairs = [(f"GIT_CONFIG_KEY_{at}", key) for at, (key, _) in enumerate(values)]
+    pairs += [(f"GIT_CONFIG_VALUE_{at}", value) for at, (_, value) in enumerate(values)]
+    return {**dict(pairs), "GIT_CONFIG_COUNT": str(len(values))}
+
+
 def _list_changed_files(git: Git, *, deletes_nested: bool) -> list[str]:
-    changed = _read(git, "diff-files", "-z", "--name-only", "--ignore-submodules=all").split("\0")
-    untracked = _read(git, "ls-files", "-z", "--others", "--exclude-standard").split("\0")
+    changed = git.read("diff-files", "-z", "--name-only", "--ignore-submodules=all").split("\0")
+    untracked = git.read("ls-files", "-z", "--others", "--exclude-standard").split("\0")
     names = [name for name in dict.fromkeys((*changed, *untracked)) if name]
     nested = [name for name in names if name.endswith("/")]
     if deletes_nested:
         raise _CannotKeep("it discards other repositories inside this one")
-    if any("\n" in name or "\ufffd" in name for name in names):
-        raise _CannotKeep("a file name cannot be read")
     if len(names) > _MOST_FILES:
         raise _CannotKeep(f"{len(names)} files are too many to keep")
     return [name for name in names if name not in nested]
@@ -158,7 +185,7 @@ def _add_files(git: Git, names: Sequence[str], digits: int) -> None:
             entries.append(f"0 {'0' * digits}\t{name}")
             continue
         if stat.S_ISLNK(status.st_mode):
-            link = _read(git, "hash-object", "-w", "--stdin", stdin=os.readlink(path)).strip()
+            link = git.read("hash-object", "-w", "--stdin", stdin=os.readlink(path)).strip()
             entries.append(f"120000 {link}\t{name}")
         elif stat.S_ISREG(status.st_mode):
             size += status.st_size
@@ -166,13 +193,13 @@ def _add_files(git: Git, names: Sequence[str], digits: int) -> None:
     if size > _MOST_BYTES:
         raise _CannotKeep(f"{size // _MEGABYTE} MB of changed and new files are too much to keep")
     if plain:
-        lines = "".join(f"{name}\n" for _, name in plain)
-        hashes = _read(git, "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=lines).split()
+        lines = "".join(f"{quote_path(name)}\n" for _, name in plain)
+        hashes = git.read("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=lines).split()
         if len(hashes) != len(plain):
             raise _CannotKeep("git cannot store the files")
         entries += [f"{mode} {one}\t{name}" for (mode, name), one in zip(plain, hashes, strict=True)]
     if entries:
-        _read(git, "update-index", "-z", "--index-info", stdin="".join(f"{entry}\0" for entry in entries))
+        git.read("update-index", "-z", "--index-info", stdin="".join(f"{entry}\0" for entry in entries))
 
 
 def _list_stashes(git: Git) -> list[str]:
@@ -185,31 +212,22 @@ def _list_stashes(git: Git) -> list[str]:
 
 def _commit_tree(git: Git, tree: str, parents: Sequence[str], message: str) -> str:
     given = [word for parent in parents for word in ("-p", parent)]
-    return _read(git, "commit-tree", tree, *given, "-m", message).strip()
+    return git.read("commit-tree", tree, *given, "-m", message).strip()
 
 
 def _store_ref(git: Git, run_id: str, commit: str) -> str:
     """Create the next ref of the run; the last one is returned if it holds the same."""
     prefix = f"{PREFIX}{run_id}/"
-    listed = _read(git, "for-each-ref", "--format=%(refname)", prefix).split()
+    listed = git.read("for-each-ref", "--format=%(refname)", prefix).split()
     numbers = sorted(int(name.removeprefix(prefix)) for name in listed if name.removeprefix(prefix).isdigit())
     last = numbers[-1] if numbers else 0
     if last and _describe(git, commit) == _describe(git, f"{prefix}{last}"):
         return f"{prefix}{last}"
     ref = f"{prefix}{last + 1}"
-    _read(git, *_NO_HOOKS, "update-ref", ref, commit, "0" * len(commit))
+    git.read("update-ref", ref, commit, "0" * len(commit))
     return ref
 
 
 def _describe(git: Git, commit: str) -> str:
     """The tree and the parents of a commit."""
-    return _read(git, "log", "-1", "--no-show-signature", "--format=%T %P", commit, "--")
-
-
-def _read(git: Git, *words: str, stdin: str = "") -> str:
-    output = git.run(*words, stdin=stdin)
-    if output is None:
-        raise _CannotKeep(f"git {words[0]} failed")
-    if len(output) > _MOST_OUTPUT:
-        raise _CannotKeep("there are too many files to keep")
-    return output
+    return git.read("log", "-1", "--no-show-signature", "--format=%T %P", commit, "--")

@@ -15,10 +15,10 @@ from jackline.domain.states import RunState
 from jackline.engine.dead_attempts import is_process_alive, is_supervisor_gone
 from jackline.errors import WorkspaceBusy
 from jackline.files import lock_folder
-from jackline.worktrees import find_worktree
+from jackline.worktrees import find_run_worktree
 
 if TYPE_CHECKING:
-    from jackline.domain.records import Run
+    from jackline.domain.records import Attempt, Run, Spec
     from jackline.store.models import Holder
     from jackline.store.store import Store
 
@@ -32,23 +32,34 @@ def guard_workspace(store: Store, run: Run, home: str, *, share: bool) -> Iterat
         yield
         return
     with lock_folder(os.path.join(home, "runs")):
-        refuse_busy_workspace(store, run.spec.workspace, home, but=run.id)
+        refuse_busy_workspace(store, run.spec, home, but=run.id)
         yield
 
 
-def refuse_busy_workspace(store: Store, workspace: str, home: str, but: str = "") -> None:
-    """WorkspaceBusy if a live run other than `but` works in the same worktree on this host."""
-    root = find_worktree(workspace)
+def list_busy_worktrees(store: Store, home: str) -> dict[str, str]:
+    """The worktrees of this host in which a live run works, each with the id of the run."""
+    busy = {}
     for holder in store.records.list_working():
-        if holder.attempt.run_id == but or not _is_of_this_boot(holder):
+        run = store.runs.get(holder.attempt.run_id) if is_of_this_boot(holder.attempt) else None
+        if run is not None and _is_live(run, holder, home):
+            busy[find_run_worktree(run.spec)] = run.id
+    return busy
+
+
+def refuse_busy_workspace(store: Store, spec: Spec, home: str, but: str = "") -> None:
+    """WorkspaceBusy if a live run other than `but` works in the same worktree on this host."""
+    root = find_run_worktree(spec)
+    for holder in store.records.list_working():
+        if holder.attempt.run_id == but or not is_of_this_boot(holder.attempt):
             continue
         run = store.runs.get(holder.attempt.run_id)
-        if run is not None and find_worktree(run.spec.workspace) == root and _is_live(run, holder, home):
+        if run is not None and find_run_worktree(run.spec) == root and _is_live(run, holder, home):
             raise WorkspaceBusy(run.id, number=run.number, folder=root)
 
 
-def _is_of_this_boot(holder: Holder) -> bool:
-    return holder.attempt.host == clock.host_name() and holder.attempt.boot == clock.boot_id()
+def is_of_this_boot(attempt: Attempt) -> bool:
+    """Whether the pids of the attempt can be compared with those of the processes that run now."""
+    return attempt.host == clock.host_name() and attempt.boot == clock.boot_id()
 
 
 def _is_live(run: Run, holder: Holder, home: str) -> bool:
@@ -57,5 +68,10 @@ def _is_live(run: Run, holder: Holder, home: str) -> bool:
     if run.status.state is RunState.RUNNING:
         folder = os.path.join(home, "runs", run.id)
         return not holder.is_lease_over and not is_supervisor_gone(attempt, attempt.host, folder)
-    is_soon = (run.status.wake_at or 0) + _RETRY_GRACE_MS > clock.wall_ms()
+    return continues_itself(attempt, run.status.wake_at or 0)
+
+
+def continues_itself(attempt: Attempt, wake_at: int) -> bool:
+    """Whether the process of an attempt that ended with a retry is alive, and is about to make the next one."""
+    is_soon = wake_at + _RETRY_GRACE_MS > clock.wall_ms()
     return is_soon and attempt.pid != os.getpid() and is_process_alive(attempt.pid)

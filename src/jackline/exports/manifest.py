@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
-from jackline.domain.records import Run, Turn
+from jackline.domain.records import Run, Spec, Turn
 from jackline.domain.run_totals import NO_CALLS, Tally, compute_run_cost
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.errors import UsageError
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 FILE = "manifest.json"
-DONE_SIGNAL = "DONE"
+DONE_SIGNAL = "DONE"  # for the end of a turn, if the run asks for no signal
 SINGLE = "none"
+BOTH = "claudex"  # claude and codex review
 COMPLETE = frozenset({"completed", "failed", "cancelled"})
 _OMIT_EMPTY = frozenset(
     {
@@ -41,8 +42,9 @@ _STATES = {
     RunState.FAILED: "failed",
     RunState.CANCELLED: "cancelled",
 }
+_BOTH_AGENTS = {"claude", "codex"}
 # These waits end without any input.
-_WAITS_WITHOUT_INPUT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason.DEPENDENCY})
+_WAITS_WITHOUT_INPUT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason.DEPENDENCY, WaitReason.CI})
 
 
 @stored_as(
@@ -104,11 +106,14 @@ def manifest_state(state: RunState, reason: WaitReason | None = None, phase: Pha
 
 def load_run_manifest(store: Store, run: Run) -> Manifest:
     """Build the manifest of a run from the store."""
+    run = store.wakeups.adjust_wake_time(run) if run.status.wake_at else run
     rows = store.runs.find_matching(run.id, None, 1)
     path = rows[0].path if rows else run.spec.workspace
-    return build_manifest(
+    terminal = store.records.get_tmux_session(run.id)
+    built = build_manifest(
         run, path, store.records.get_sessions(run.id), store.records.list_turns(run.id), store.calls.tally(run.id)
     )
+    return built._replace(tmux_session=terminal.session if terminal else "")
 
 
 def build_manifest(
@@ -123,19 +128,27 @@ def build_manifest(
         prompt=spec.prompt,
         state=manifest_state(status.state, status.reason, status.phase),
         primary_agent=spec.agent,
-        review_mode=SINGLE,
+        review_mode=format_review_mode(spec),
         max_iterations=spec.limits.iterations or 0,
         current_iteration=status.iteration,
         claude_session_id=sessions.get("claude", ""),
         codex_session_id=sessions.get("codex", ""),
+        worktree_path=spec.worktree.path,
         proof_command=spec.proof,
-        done_signal=DONE_SIGNAL,
+        done_signal=spec.done_signal or DONE_SIGNAL,
         created_at=to_datetime(run.created_at),
         updated_at=to_datetime(run.updated_at),
         completed_at=to_datetime(run.finished_at),
         error=format_failure(run),
         metadata={**_build_metadata(run, sessions, turns), "completion": stored_dict(tally)},
     )
+
+
+def format_review_mode(spec: Spec) -> str:
+    """Return who reviews, in the predecessor's words; agents that it did not know by their names."""
+    if len(spec.review) == len(_BOTH_AGENTS) and set(spec.review) == _BOTH_AGENTS:
+        return BOTH
+    return ",".join(spec.review) or SINGLE
 
 
 def format_failure(run: Run) -> str:
@@ -178,6 +191,9 @@ def _build_metadata(run: Run, sessions: Mapping[str, str], turns: Sequence[Turn]
         "failure": status.failure,
         "detail": status.detail or None,
         "proof": status.proof.value,
+        "tree": status.tree or None,
+        "review_requires": run.spec.review_mode if run.spec.review else None,
+        "review_round": status.review_round or None,
         "attempt": status.attempt,
         "step": status.step,
         "turn": status.turn,

@@ -66,6 +66,7 @@ def render_resume_page(
             "Waiting for your approval", find_unanswered_calls(calls), summary.run_id, home, _APPROVAL_ANSWERS
         ),
         _render_questions("Interrupted, and not repeated", interrupted, summary.run_id, home, _INTERRUPTED_ANSWERS),
+        _render_findings(summary, home),
         _render_code("The agent's last message", summary.last_message, _MAX_ROWS),
         _render_code("The agent's prompt when it continues", packet, _MAX_PACKET_LINES),
         # From the workspace: settings of the project, such as its own agents, are found there.
@@ -131,6 +132,18 @@ def _render_question(call: Call, run_id: str, home: str, answers: tuple[tuple[st
         "Answer with one of:",
         "",
         *(f"    {command} {word:<{width}} --home {_quote(home)}  # {meaning}" for word, meaning in answers),
+        "",
+    ]
+
+
+def _render_findings(summary: Summary, home: str) -> list[str]:
+    if not summary.open_findings:
+        return []
+    command = f"jackline findings {summary.run_id} --home {_quote(home)}"
+    return [
+        *_render_code("Open findings of the reviewers", "\n".join(summary.open_findings), _MAX_ROWS),
+        f"    {command}",
+        f"    {command} --dismiss ID --reason WHY  # it no longer blocks the run",
         "",
     ]
 

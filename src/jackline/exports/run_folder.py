@@ -36,7 +36,7 @@ RAW_STDOUT = "stdout.log"
 JOB = "job"
 CONTENTS = "contents"
 _MAX_NAME_BYTES = 120  # a file system's own limit is 255
-_UNSAFE_IN_NAMES = re.compile(r"[^\w.-]|^\.")
+_UNSAFE_IN_NAMES = re.compile(r"[^\w.@-]|^\.")
 
 
 def export_run(store: Store, run: Run, home: str, database: str = "") -> str:
@@ -53,6 +53,8 @@ def export_run(store: Store, run: Run, home: str, database: str = "") -> str:
     write_file(os.path.join(folder, manifest.FILE), manifest.load_run_manifest(store, run).to_json().encode())
     path = os.path.join(folder, TRANSCRIPT)
     write_pieces(path, transcript.iterate_lines(store, run, path))
+    for name, records in (file for files in extensions.call_hook("run_files", store, run) for file in files):
+        write_pieces(os.path.join(folder, name), map(record_json.encode_json, records))
     _write_summary(store, run, folder, home, database)
     _write_contents(store, run, folder)
     _write_raw(os.path.join(folder, RAW_STDOUT), raw.list_raw_files(home, run.id, "stdout"))

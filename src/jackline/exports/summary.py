@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jackline import extensions
 from jackline.domain.amendment import build_resume_words
 from jackline.domain.changes import UNCHANGED, Changes
-from jackline.domain.records import Attempt, Run, Turn
+from jackline.domain.records import Attempt, Finding, Run, Turn, Verdict
+from jackline.domain.review import find_open, locate_finding
 from jackline.domain.run_totals import (
     NO_CALLS,
     Tally,
@@ -23,7 +24,7 @@ from jackline.domain.run_totals import (
 )
 from jackline.domain.states import RunState, WaitReason, exit_code
 from jackline.exports import record_json
-from jackline.formatting import format_command, format_rfc3339, make_readable, to_datetime, to_usd
+from jackline.formatting import format_command, format_line, format_rfc3339, make_readable, to_datetime, to_usd
 from jackline.named import NamedTuple, stored_as, stored_dict
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _ERROR_WAITS = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})  # the predecess
     "insertions deletions requires_commit dry_run classified_error number state reason wake_time phase detail proof "
     "proof_command workspace created_time worked_seconds cost_usd attempts turns iterations calls effects receipts "
     "tools failed replayed abandoned denied asked in_doubt steps lost_sessions open_cases imported next_command "
-    "cost_estimated"
+    "cost_estimated review open_findings"
 )
 class Summary(NamedTuple):
     """The predecessor's metadata in its order, then jackline's own."""
@@ -91,6 +92,8 @@ class Summary(NamedTuple):
     imported: str | None  # the predecessor it was imported from
     next_command: str = ""  # the command that continues the run; empty if it is running or cannot continue
     cost_estimated: bool = False  # a part of the cost was estimated from tokens and prices
+    review: tuple[str, ...] = ()  # one line for each verdict of the last round
+    open_findings: tuple[str, ...] = ()  # one line each, the blocking ones first
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values, the contents of metadata.json."""
@@ -99,12 +102,15 @@ class Summary(NamedTuple):
 
 def load_summary(store: Store, run: Run) -> Summary:
     """Build the summary of a run from the store."""
+    run = store.wakeups.adjust_wake_time(run) if run.status.wake_at else run
     return build_summary(
         run,
         turns=store.records.list_turns(run.id),
         attempts=store.records.list_attempts(run.id),
         tally=store.calls.tally(run.id),
         changes=store.records.get_changes(run.id),
+        verdicts=store.reviews.list_verdicts(run.id),
+        findings=store.reviews.list_findings(run.id),
         open_cases=[case for found in extensions.call_hook("open_cases", store, run.id) for case in found],
     )
 
@@ -117,6 +123,8 @@ def build_summary(
     tally: Tally = NO_CALLS,
     changes: Changes = UNCHANGED,
     open_cases: Sequence[str] = (),
+    verdicts: Sequence[Verdict] = (),
+    findings: Sequence[Finding] = (),
 ) -> Summary:
     """Build the summary from a run and its records."""
     status, spec = run.status, run.spec
@@ -157,6 +165,10 @@ def build_summary(
         lost_sessions=tuple(describe_lost_sessions(turns)),
         imported=spec.imported or None,
         open_cases=tuple(open_cases),
+        review=tuple(_describe_last_round(verdicts)),
+        open_findings=tuple(
+            f"{one.id} {one.severity}, {locate_finding(one)}: {format_line(one.text)}" for one in find_open(findings)
+        ),
         next_command=format_command("jackline", *build_resume_words(run))
         if status.state in _RESUMABLE and not spec.imported
         else "",
@@ -196,6 +208,8 @@ def _list_facts(summary: Summary) -> list[tuple[str, str]]:
         ("exit code", "" if summary.exit_code is None else str(summary.exit_code)),
         ("error class", summary.classified_error or ""),
         ("proof", f"{summary.proof}{f' by: {summary.proof_command}' if summary.proof_command else ''}"),
+        *(("review", line) for line in summary.review),
+        *(("finding", line) for line in summary.open_findings),
         ("tokens", str(summary.token_count)),
         ("cost", format_cost(summary)),
         ("attempts", f"{summary.attempts}, turns {summary.turns}, iterations {summary.iterations}"),
@@ -209,6 +223,14 @@ def _list_facts(summary: Summary) -> list[tuple[str, str]]:
         *(("open case", f"{case} (`jackline case handoff --case {case}`)") for case in summary.open_cases),
         ("dry run", "yes" if summary.dry_run else "no"),
     ]
+
+
+def _describe_last_round(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    last = max((verdict.review_round for verdict in verdicts), default=0)
+    for one in verdicts:
+        if one.review_round == last:
+            summary = f": {format_line(one.summary)}" if one.summary else ""
+            yield f"round {last}, {one.agent}: {one.outcome}{summary}"
 
 
 def format_completion(summary: Summary) -> str:

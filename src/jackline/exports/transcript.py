@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING, Event
 from jackline.domain.records import Check, Run, Turn
+from jackline.domain.review_prompts import has_done_signal
 from jackline.domain.run_totals import compute_turn_cost
 from jackline.domain.states import Failure, Role, RunState, WaitReason
 from jackline.errors import UsageError
 from jackline.exports import record_json
-from jackline.exports.manifest import DONE_SIGNAL, SINGLE, manifest_state
+from jackline.exports.manifest import DONE_SIGNAL, format_review_mode, manifest_state
 from jackline.exports.record_json import ZERO_TIME
 from jackline.formatting import to_datetime, to_usd
 from jackline.named import NamedTuple, stored_as
@@ -219,11 +220,11 @@ class _EntryBuilder:
             "repo_id": self._run.repository,
             "workspace": spec.workspace,
             "primary_agent": spec.agent,
-            "review_mode": SINGLE,
+            "review_mode": format_review_mode(spec),
             "task": spec.task,
             "proof_command": spec.proof,
             "max_iterations": spec.limits.iterations or 0,
-            "done_signal": DONE_SIGNAL,
+            "done_signal": spec.done_signal or DONE_SIGNAL,
         }
         return TranscriptEntry(
             EntryType.START,
@@ -254,8 +255,10 @@ class _EntryBuilder:
             return
         span = (turn.started_at, turn.ended_at)
         yield self._build_result(now, turn.agent, turn.last_message, span, metadata | self._turn_metadata(turn))
-        if self._done and turn.failure is None:
-            yield self._build_signal(now, turn.agent, DONE_SIGNAL, turn.ended_at, metadata)
+        signal = self._run.spec.done_signal
+        is_done = self._done and turn.failure is None and turn.role == Role.WORK
+        if is_done and has_done_signal(turn.last_message, signal):
+            yield self._build_signal(now, turn.agent, signal or DONE_SIGNAL, turn.ended_at, metadata)
 
     def _build_check_end(self, now: _DecodedEvent, check: Check) -> Iterator[TranscriptEntry]:
         metadata = {"seq": now.event.seq, "event": "check.ended", "command": check.command}
@@ -286,12 +289,19 @@ class _EntryBuilder:
 
     def build_error(self, now: _DecodedEvent) -> Iterator[TranscriptEntry]:
         error = now.get_text("text", "detail", "reason") or now.event.kind
-        yield self._build_entry(now, EntryType.ERROR, agent=self._run.spec.agent, error=error)
+        agent = self._turn.agent if self._turn else self._run.spec.agent
+        yield self._build_entry(now, EntryType.ERROR, agent=agent, error=error)
 
     def note_agent_end(self, now: _DecodedEvent) -> Iterator[TranscriptEntry]:
         """Remember it: the `signal` entry follows the result of the turn, unless the turn failed."""
         self._done = "deferred" not in {now.get_text("text"), now.get_text("reason")}
         yield from () if self._done else self.build_message(now)  # deferred: it stopped to wait for a person
+
+    def build_verdict(self, now: _DecodedEvent) -> Iterator[TranscriptEntry]:
+        """Build the signal of a reviewer."""
+        signal = "PASS" if now.get_text("outcome") == "pass" else "FAIL"
+        agent, content = now.get_text("agent"), now.get_text("text")
+        yield self._build_entry(now, EntryType.SIGNAL, agent=agent, content=content, signal=signal)
 
     def build_claimed(self, now: _DecodedEvent) -> Iterator[TranscriptEntry]:
         yield self._build_state_change(now, manifest_state(RunState.RUNNING))
@@ -383,14 +393,16 @@ class _EntryBuilder:
         }
 
 
+# What follows only a check that passed; `check.void` comes before the check that follows one that says nothing.
+_PASSING_KINDS = frozenset({"run.succeeded", "check.started", "publishing.started"})
 _CHECK_FAILURES = frozenset({Failure.PROOF, Failure.LEARNINGS})
 
 
 def _judge_check(now: _DecodedEvent, check: Check) -> str:
     """Return PASS or FAIL; empty for a check that was stopped, whatever its exit code."""
-    if now.event.kind in {"run.succeeded", "check.started"}:  # a second check follows only one that passed
+    if now.event.kind in _PASSING_KINDS or (now.event.kind == "turn.started" and now.data.get("role") == Role.REVIEW):
         return "PASS"
-    failed = now.event.kind == "run.failed" and now.data.get("failure") in _CHECK_FAILURES
+    failed = now.event.kind in {"run.failed", "iteration.ended"} and now.data.get("failure") in _CHECK_FAILURES
     return "FAIL" if failed and check.exit_code is not None else ""
 
 
@@ -407,6 +419,7 @@ _BUILDERS: dict[str, _BuilderMethod] = {
     "turn.launched": _EntryBuilder.build_turn_launch,
     "check.started": _EntryBuilder.build_nothing,
     "check.launched": _EntryBuilder.build_check_launch,
+    "review.verdict": _EntryBuilder.build_verdict,
     "agent.error": _EntryBuilder.build_error,
     "agent.limit": _EntryBuilder.build_error,
     "agent.end": _EntryBuilder.note_agent_end,
@@ -415,6 +428,7 @@ _BUILDERS: dict[str, _BuilderMethod] = {
 _CLOSING_KINDS = frozenset(
     {
         "run.claimed", "recovery.started", "turn.started", "check.started", "run.waiting", "run.succeeded",
-        "run.failed", "run.cancelled",
+        "run.failed", "run.cancelled", "review.undone", "review.verdict", "iteration.ended", "check.void",
+        "publishing.started",
     }
 )  # fmt: skip

@@ -99,7 +99,7 @@ def classify_call(rules: tuple[Rule, ...], tool: str, given: Any, where: CallCon
     classified = (
         _classify_tool(rules, tool, given, where)
         if text is None
-        else _classify_shell(rules, tool, text, _apply_folder(where, given))
+        else _classify_shell(rules, tool, text, apply_folder(where, given))
     )
     return classified._replace(mistake=schemas.find_input_mistake(tool, given))
 
@@ -145,7 +145,7 @@ def _wrap_in_shell(line: str) -> str:
     return shlex.join(("sh", "-c", line))
 
 
-def _apply_folder(where: CallContext, given: Any) -> CallContext:  # noqa: ANN401 - any JSON
+def apply_folder(where: CallContext, given: Any) -> CallContext:  # noqa: ANN401 - any JSON
     """Apply the folder that some tools take with the command. Of two folders, one outside the workspace wins."""
     named = [given.get(name) for name in tool_names.FOLDER_FIELDS] if isinstance(given, dict) else []
     folders = [path_zones.resolve_path(value, where.folder) for value in named if isinstance(value, str) and value]

@@ -27,13 +27,14 @@ from jackline.policy import (
     path_args,
     path_zones,
     rule_lookup,
+    sent_files,
 )
 from jackline.policy.builtin import effect_commands
 from jackline.policy.command_line import CommandLine
 from jackline.policy.path_args import PathChange
 from jackline.policy.path_zones import PathZone
 from jackline.policy.risky_variables import find_output_variables, has_risky_variables, needs_whole_key
-from jackline.policy.rules import REWORDED, rank_class, rank_decision
+from jackline.policy.rules import FILES_KEYED, REWORDED, rank_class, rank_decision
 from jackline.shell.model import ShellCommand, Word
 
 if TYPE_CHECKING:
@@ -131,7 +132,10 @@ def classify_command(
         ):
             target = f"{redirect.operator} {redirect.target.text}"
             change = PathChange(redirect.target)
-            yield _classify_change(change, target, None, command, scope, stdin)._replace(is_output=True)
+            found = _classify_change(change, target, None, command, scope, stdin)._replace(is_output=True)
+            if command.words and found.rule.call_class is CallClass.EFFECT:
+                found = _add_sent_files(found, command_line.parse_line(command.words), command, scope)
+            yield found
 
 
 def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCommand:
@@ -163,6 +167,7 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
         return found
     if scope.context.version >= REWORDED:
         found = found._replace(rule=effect_parts.complete_rule(found.rule, line, command))
+    found = _add_sent_files(found, line, command, scope)
     named = {**call_fields.build_fields(found.rule, line, command), **found.fields}
     if scope.context.version >= REWORDED:
         named |= effect_parts.build_identity_fields(found.rule, line, command, scope.folder, scope.workspace)
@@ -174,6 +179,19 @@ def _classify(command: ShellCommand, scope: _Scope, depth: int) -> ClassifiedCom
     unclear = _find_unclear(found.rule, line, command, is_sure=sure)
     found = found._replace(fields=named, is_exact=exact, is_redirected=redirected, unclear=unclear)
     return _set_git_folder(found, line)
+
+
+def _add_sent_files(
+    found: ClassifiedCommand, line: CommandLine, command: ShellCommand, scope: _Scope
+) -> ClassifiedCommand:
+    """Add the local files whose content an effect depends on."""
+    if scope.context.version < FILES_KEYED:
+        return found
+    rule = sent_files.add_file_inputs(found.rule, line)
+    if rule is found.rule:
+        return found
+    sources = sent_files.list_sources(rule, line, scope.text.commands if command.is_piped else ())
+    return found._replace(rule=rule, fields={**found.fields, sent_files.SOURCES: sources} if sources else found.fields)
 
 
 def _removes_kept_work(line: CommandLine) -> bool:

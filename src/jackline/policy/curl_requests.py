@@ -61,7 +61,7 @@ def classify_curl(words: Sequence[Word]) -> str:
     if any(_sends_content(word) or _has_sending_scheme(word.text) for word in words):
         return SENDS
     split = split_words(words, _TABLE, lambda _: True)
-    flags = [(name, value.text) for name, value in split.flags] if split else list(_parse_leniently(words))
+    flags = [(name, value.text) for name, value in split.flags] if split else list(parse_flags_leniently(words))
     if any(_sends(request, known=split is not None) for request in _split_requests(flags)):
         return SENDS
     formats = [value for name, value in flags if _is_flag(name, "-w", ("--write-out",))]
@@ -90,7 +90,7 @@ def _has_sending_scheme(text: str) -> bool:
     return bool(mark) and not text.startswith("-") and scheme.isalnum() and scheme.lower() not in _FETCHED_SCHEMES
 
 
-def _parse_leniently(words: Sequence[Word]) -> Iterator[tuple[str, str]]:
+def parse_flags_leniently(words: Sequence[Word]) -> Iterator[tuple[str, str]]:
     """Yield each possible flag with its joined value or the next word; a value that looks like a flag counts too."""
     for index, word in enumerate(words):
         after = words[index + 1].text if index + 1 < len(words) else ""

@@ -14,6 +14,7 @@ from jackline.policy.curl_requests import (
     SENDS,
     classify_curl,
     is_long_flag,
+    parse_flags_leniently,
     sends_content,
 )
 from jackline.shell.model import Word
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _METHODS = READING_METHODS | {"POST", "PUT", "PATCH", "DELETE", "CONNECT", "TRACE"}
-_VALUED_LETTERS = frozenset("AbcCdDeEFhHKmoPQrtTuUwxXyYz")
 _WGET_LONG = ("--post-data", "--post-file", "--body-data", "--body-file")
 _API_LONG = ("--field", "--raw-field", "--input", "--form")
 
@@ -43,22 +43,8 @@ def find_url(words: Sequence[Word]) -> str:
     return next(whole, "") or next(named, "")
 
 
-def _parse_flags(words: Sequence[Word]) -> Iterator[tuple[str, str]]:
-    """Yield each flag with the next word or its joined value; a word may hold several short flags."""
-    for index, word in enumerate(words):
-        after = words[index + 1].text if index + 1 < len(words) else ""
-        name, equals, value = word.text.partition("=")
-        if name.startswith("--"):
-            yield name, value if equals else after
-        elif name.startswith("-"):
-            for position, letter in enumerate(word.text[1:], 2):
-                yield f"-{letter}", word.text[position:] or after
-                if letter in _VALUED_LETTERS:
-                    break
-
-
 def _classify_wget(words: Sequence[Word], _: list[str]) -> str:
-    flags = list(_parse_flags(words))
+    flags = list(parse_flags_leniently(words))
     if sends_content(words):
         return SENDS
     for name, value in flags:
@@ -94,7 +80,7 @@ def _is_body_item(text: str) -> bool:
 def _classify_api(words: Sequence[Word], named: list[str]) -> str:
     """Classify `gh api`, which sends POST if it has fields, unless a method is given."""
     method, sent = "", False
-    for name, value in _parse_flags(words):
+    for name, value in parse_flags_leniently(words):
         if name in {"-X", "--method"}:
             method = value.upper()
         sent = sent or name in {"-f", "-F"} or is_long_flag(name, _API_LONG)

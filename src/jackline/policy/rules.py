@@ -55,9 +55,10 @@ class Rule(NamedTuple):
 
 
 # Keys, classes and agreements of a run follow the version under which it began. 2: the same effect in other words has
-# the same key, and MCP tools have rules.
-POLICY_VERSION = 2
+# the same key, and MCP tools have rules. 3: the key of an effect covers the local files that its words name.
+POLICY_VERSION = 3
 REWORDED = 2  # since this version, an effect in other words is recognized
+FILES_KEYED = 3
 NAME_SEPARATOR = " + "  # joins the names of merged rules
 OTHER_COMMANDS = "others"  # in a rule name: other commands without a rule; the whole call is the key
 DEFAULT_TARGET = "program:"  # begins the target of a rule for commands that names none

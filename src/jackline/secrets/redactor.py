@@ -74,6 +74,11 @@ class Redactor:
         self.values = tuple(dict.fromkeys(values))
         self._needles = build_needles(self.values)
 
+    def learn(self, values: Iterable[str]) -> None:
+        """Redact these values, too, from now on."""
+        self.values = tuple(dict.fromkeys((*self.values, *values)))
+        self._needles = build_needles(self.values)
+
     def redact(self, text: str) -> str:
         """Replace each secret with `[redacted]`; an existing `[redacted]` is kept."""
         for _ in range(_MOST_ROUNDS):
@@ -318,15 +323,31 @@ _VARIABLES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PAS
 _PUBLIC = ("PUBLIC_KEY", "SSH_AUTH", "XAUTH", "GPG_KEY")
 
 
+_SHORTEST_KEY = 16
+_KEY_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.+/=")
+
+
+def is_secret_variable(name: str) -> bool:
+    """Check whether the value of a variable with this name is a secret."""
+    upper = name.upper()
+    if any(public in upper for public in _PUBLIC):
+        return False
+    return upper.endswith(_VARIABLES) or is_named_secret(name)
+
+
+def is_key_like(value: str) -> bool:
+    """Check whether a value may be a key, whatever its name: long, in one word, with letters and digits."""
+    if len(value) < _SHORTEST_KEY or not _KEY_CHARACTERS.issuperset(value) or not is_searchable(value):
+        return False
+    return any(one.isdigit() for one in value) and any(one.isalpha() for one in value)
+
+
 def find_secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of secret variables, and the passwords in URLs."""
     # Check the value first: PWD is in every shell, and its name would need a closer check.
     found = []
     for name, value in environ.items():
-        upper = name.upper()
-        if not is_searchable(value) or any(public in upper for public in _PUBLIC):
-            continue
-        if upper.endswith(_VARIABLES) or is_named_secret(name):
+        if is_searchable(value) and is_secret_variable(name):
             found.append(value)
     for value in environ.values():
         if "@" in value and "://" in value:

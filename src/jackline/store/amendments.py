@@ -50,6 +50,7 @@ class Amendments(StorePart):
             fork = f"`jackline fork {run_id} PROMPT` starts a new run from it"
             raise Refused(f"run {run_id} is {run.status.state} and cannot be changed: {fork}")
         refuse_claim(statements, run, {"id": run_id, **statements.clock()}, dead)
+        statements.run("reset_windows", {"id": run_id})
         facts, records = _write_message(statements, run_id, amendment.message, at)
         if amendment.message and run.status.goal is not Phase.WORKING:  # the agent has to read it before the checks
             statements.run("set_goal", {"id": run_id, "goal": str(Phase.WORKING)})

@@ -43,11 +43,14 @@ class Approvals(StorePart):
         `always` also approves the calls of the same rule with the same target, waiting ones and later ones.
         For a call that was interrupted and has to be made again: skip.
         """
-        answered = self._driver.write(lambda one: self._answer(one, run_id, call_id, verdict, at))
+        answered = self._driver.write(lambda one: self.answer_within(one, run_id, call_id, verdict, at))
         crash_point("call.judged")
         return answered
 
-    def _answer(self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int) -> tuple[Call, Run]:
+    def answer_within(
+        self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int, via: str = ""
+    ) -> tuple[Call, Run]:
+        """The same in a transaction of the caller; Refused before anything is written. `via`: how the answer came."""
         run = self._locked(statements, run_id)
         call = read_call(statements, run_id, call_id)
         if run.status.state in TERMINAL and not call.answer:
@@ -58,6 +61,8 @@ class Approvals(StorePart):
                 busy = f"run {run_id} is being worked on by {run.owner}: answer when it waits"
                 raise Refused(f"{busy}; if that worker is dead, resume the run first")
         call, fact = _apply_answer(statements, call, verdict, at)
+        if via:
+            fact = Fact(fact.kind, {**fact.data, "via": via})
         chain = append_events(statements, run_id, get_chain_end(run), (fact,), at, PERSON)
         self._wake_if_answered(statements, run, chain, at)
         return call, self._found(statements, run_id)

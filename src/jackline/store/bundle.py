@@ -32,6 +32,8 @@ FILES = (
     "0007_agent_state.sqlite.sql",
     "0008_reason_codes.sql",
     "0009_everyday.sql",
+    "0010_service.sql",
+    "0011_loop.sql",
 )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jackline.domain.call_gate import HOST
 from jackline.domain.records import Call, Receipt
 from jackline.domain.run_totals import Tally
-from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay
+from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay, Role
 from jackline.named import NamedTuple
 from jackline.store import rows
 from jackline.store.driver import Row, Statements, clean
@@ -18,7 +19,9 @@ WORDS: dict[str, object] = {
     **{str(one): str(one) for one in (Replay.EXACT, Replay.IDEMPOTENT, Replay.RELAUNCH)},
     **{str(one): str(one) for one in (CallClass.EFFECT, CallClass.UNKNOWN)},
     **{str(one): str(one) for one in ReasonCode},
+    "work": str(Role.WORK),
     "since": "",  # from the first call on
+    "host": HOST,
 }
 
 _ANY_ATTEMPT = 1 << 62
@@ -81,6 +84,11 @@ class Calls(StorePart):
     def list_ancestors(self, run_id: str) -> list[str]:
         """The runs that this one was forked from, nearest first."""
         return [str(row[0]) for row in self._all("ancestors", {"run_id": clean(run_id)})]
+
+    def find_newest_attempt(self, run_id: str) -> int:
+        """The newest attempt with a call that no earlier attempt had made; 0 if there is none."""
+        row = self._one("newest_attempt_with_new_call", {"run_id": clean(run_id)})
+        return int(row[0]) if row else 0
 
     def count_cut_off(self, run_id: str, key: str) -> int:
         """How often a recovery found a call of this key without an outcome."""

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from jackline.crash_points import crash_point
 from jackline.domain.events import Fact
 from jackline.domain.records import Lease, Owner, Run, RunStatus
 from jackline.domain.run_totals import LOST
-from jackline.domain.states import TERMINAL, Phase, RunState, StepKind
+from jackline.domain.states import TERMINAL, Failure, Phase, Role, RunState, StepKind
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Overtaken, QuestionsAnswered, Refused, SessionTaken
 from jackline.store import redaction, rows
 from jackline.store.driver import Statements, clean
 from jackline.store.models import RunChange
 from jackline.store.parts import (
+    PingEvent,
     StorePart,
     add_notice,
+    add_ping,
     append_events,
     build_lease_values,
     get_chain_end,
@@ -24,7 +27,11 @@ from jackline.store.parts import (
     read_open_questions,
 )
 from jackline.store.record_digests import cover, digest_run, digest_step_records
-from jackline.store.spending import charge_spending, settle_reservation
+from jackline.store.spending import charge_spending, report_day_budget, settle_reservation
+
+if TYPE_CHECKING:
+    from jackline.domain.agent_health import AgentHealth
+    from jackline.domain.records import SessionUse
 
 _STEP_KINDS = {
     Phase.RECOVERING: StepKind.RECOVERY,
@@ -32,7 +39,9 @@ _STEP_KINDS = {
     Phase.WORKING: StepKind.TURN,
     Phase.REVIEWING: StepKind.VERDICT,
     Phase.PROVING: StepKind.CHECK,
+    Phase.PUBLISHING: StepKind.PUBLICATION,
 }
+_TURN_PHASES = frozenset({Phase.PLANNING, Phase.WORKING, Phase.REVIEWING})
 _AFTER_RUNNING = frozenset(after for (before, _), after in RUN.items() if before is RunState.RUNNING)
 
 
@@ -40,30 +49,46 @@ class Leases(StorePart):
     """The part of the store that workers write through."""
 
     def claim(
-        self, run_id: str, owner: Owner, lease_ms: int, at: int, dead: int | None = None, seen: RunStatus | None = None
+        self,
+        run_id: str,
+        owner: Owner,
+        lease_ms: int,
+        at: int,
+        dead: int | None = None,
+        seen: RunStatus | None = None,
+        *,
+        from_queue: bool = False,
     ) -> tuple[Lease, Run]:
         """Take the run as a new attempt; Busy if it is running, unless its lease ran out or its attempt is `dead`.
 
         `seen` is the status that the caller knows: Overtaken if another process has ended the run since.
+        `from_queue`: not a person but a service continues it. Overtaken if another process has changed the run at all;
+        NotStartable if it is the first attempt, and the queue does not let the run start now.
         """
-        claimed = self._driver.write(lambda one: self._claim(one, run_id, owner, lease_ms, at, dead, seen))
+
+        def take(statements: Statements) -> tuple[Lease, Run]:
+            run = self._locked(statements, run_id)
+            _refuse_overtaken(run, seen, only_as_seen=from_queue)
+            if from_queue and run.status.state is RunState.QUEUED and not run.status.attempt:
+                self._store.queue.refuse_unstartable(statements, run_id, at)
+            if not from_queue:  # a person continues it
+                run = run._replace(status=_count_anew(run.status))
+            return self._claim(statements, run, owner, lease_ms, at, dead)
+
+        claimed = self._driver.write(take)
         crash_point("run.claimed")
         return claimed
 
     def _claim(
         self,
         statements: Statements,
-        run_id: str,
+        run: Run,
         owner: Owner,
         lease_ms: int,
         at: int,
         dead: int | None,
-        seen: RunStatus | None,
     ) -> tuple[Lease, Run]:
-        run = self._locked(statements, run_id)
-        state, attempt = run.status.state, run.status.attempt
-        if seen is not None and state in TERMINAL and (state, attempt) != (seen.state, seen.attempt):
-            raise Overtaken(run_id, state=state)
+        run_id = run.id
         clock = statements.clock()
         refuse_claim(statements, run, {"id": run_id, **clock}, dead)
         lease = Lease(run_id=run_id, owner=clean(owner.name), token=run.status.attempt + 1)
@@ -80,6 +105,8 @@ class Leases(StorePart):
         chain = append_events(statements, run_id, get_chain_end(run), facts, at, "engine")
         statements.run("take_lease", {**clock, **_build_claim_values(run, lease, lease_ms, at), **chain._asdict()})
         statements.run("add_attempt", _build_attempt_values(owner, lease, at))
+        if lease.token == 1:
+            add_ping(statements, PingEvent.START, run_id, "", at)
         return lease, self._found(statements, run_id)
 
     def renew(self, lease: Lease, lease_ms: int, wall_ms: int) -> bool:
@@ -142,6 +169,12 @@ class Leases(StorePart):
         return after if status.state is RunState.RUNNING else after._replace(owner=None)
 
 
+def _count_anew(status: RunStatus) -> RunStatus:
+    """The status of a run that a person continues: what ends with a person is counted from here."""
+    is_lost = status.state is RunState.RUNNING  # a crash is no decision about the reviews
+    return status._replace(windows=0, rounds_from=status.rounds_from if is_lost else status.review_round)
+
+
 def _digest_rows(before: Run, after: Run, change: RunChange) -> dict[str, str]:
     """The digests of the rows that the change writes; of the run's row only if a covered column may have changed."""
     records = dict(digest_step_records(change))
@@ -159,6 +192,16 @@ def _claim_run(run: Run) -> Run:
     state, attempt = next_run(run.status.state, "claim"), run.status.attempt + 1
     status = run.status._replace(state=state, reason=None, wake_at=None, failure=None, attempt=attempt)
     return run._replace(status=status, finished_at=None)
+
+
+def _refuse_overtaken(run: Run, seen: RunStatus | None, *, only_as_seen: bool) -> None:
+    """Raise Overtaken if another process has ended the run since it was seen; with `only_as_seen`, or changed it."""
+    if seen is None:
+        return
+    now = run.status
+    is_taken = (now.state, now.attempt) != (seen.state, seen.attempt)
+    if (is_taken and now.state in TERMINAL) or (only_as_seen and (is_taken or now.reason is not seen.reason)):
+        raise Overtaken(run.id, state=now.state)
 
 
 def refuse_claim(statements: Statements, run: Run, values: dict[str, object], dead: int | None) -> None:
@@ -191,6 +234,8 @@ def _build_claim_values(run: Run, lease: Lease, lease_ms: int, at: int) -> dict[
         "owner": lease.owner,
         "lease_ms": lease_ms,
         "cancel_requested": int(run.status.cancel_requested and not reopened),
+        "windows": run.status.windows,
+        "rounds_from": run.status.rounds_from,
         "at": at,
     }
 
@@ -217,20 +262,55 @@ def _put_records(statements: Statements, run: Run, change: RunChange) -> None:
     if change.check is not None:
         statements.run("put_check", rows.build_parameters(change.check))
     if change.session is not None:
-        agent, session = change.session
-        values = {"run_id": run.id, "agent": clean(agent), "session": clean(session), "at": change.at}
-        if session and statements.run("take_session", values) == 0:
-            owner = statements.one("owner_of_session", values)
-            raise SessionTaken(values["session"], owner=owner[0] if owner else "another run")
-        statements.run("put_session", values)
+        _put_session(statements, run.id, change.session, change.at)
+    _put_review(statements, change)
+    _put_pull_request(statements, run.id, change)
     if change.health is not None:
-        statements.run("put_health", rows.build_parameters(change.health))
+        _put_health(statements, run.id, change.health, is_reported=change.notice is not None)
     if change.checkpoint is not None:
         statements.run("put_checkpoint", rows.build_parameters(change.checkpoint))
     if change.notice is not None:
         add_notice(statements, change.notice, run.chain_head)
     if change.changes is not None:
         statements.run("put_changes", rows.changes_values(run.id, change.changes, change.at))
+
+
+def _put_session(statements: Statements, run_id: str, use: SessionUse, at: int) -> None:
+    values = {**use._asdict(), "run_id": run_id, "agent": clean(use.agent), "session": clean(use.session), "at": at}
+    if use.session and statements.run("take_session", values) == 0:
+        owner = statements.one("owner_of_session", values)
+        raise SessionTaken(str(values["session"]), owner=owner[0] if owner else "another run")
+    statements.run("put_review_session" if use.role == Role.REVIEW else "put_session", values)
+
+
+def _put_review(statements: Statements, change: RunChange) -> None:
+    if change.iteration is not None:
+        statements.run("put_iteration", rows.build_parameters(change.iteration))
+    if change.verdict is not None:
+        statements.run("put_verdict", rows.build_parameters(change.verdict))
+    for finding in change.findings:
+        statements.run("put_finding", rows.build_parameters(finding))
+
+
+def _put_pull_request(statements: Statements, run_id: str, change: RunChange) -> None:
+    if change.pull_request is not None:
+        statements.run("put_pull_request", rows.build_parameters(change.pull_request))
+    for one in change.feedback:
+        statements.run("add_feedback", rows.build_parameters(one))
+    if change.turn is not None and change.turn.ended_at is None and change.turn.role == Role.WORK:
+        statements.run("give_feedback", {"run_id": run_id, "turn": change.turn.number})  # its prompt has all of it
+
+
+def _put_health(statements: Statements, run_id: str, health: AgentHealth, *, is_reported: bool) -> None:
+    """Store an agent's health; one that has to be logged in is a notice, unless the run's own says so."""
+    if health.failure == Failure.AUTHENTICATION and not is_reported:
+        known = {agent: failure for agent, failure, *_ in statements.all("all_health", {})}
+        if known.get(health.agent) != health.failure:
+            from jackline.domain.notices import build_log_in_notice
+
+            notice = build_log_in_notice(health, run_id)
+            statements.run("add_subject_notice", rows.build_parameters(notice))
+    statements.run("put_health", rows.build_parameters(health))
 
 
 def _advance(statements: Statements, before: Run, after: Run, lease: Lease, change: RunChange) -> None:
@@ -252,9 +332,11 @@ def _advance(statements: Statements, before: Run, after: Run, lease: Lease, chan
     has_ended = change.turn is not None and change.turn.ended_at is not None
     day = None
     # A recovery still has to charge the turn that a dead worker left.
-    if has_ended or (change.status is not None and status.phase not in {Phase.WORKING, Phase.RECOVERING}):
+    if has_ended or (change.status is not None and status.phase not in {*_TURN_PHASES, Phase.RECOVERING}):
         day = settle_reservation(statements, after.id)
     charge_spending(statements, agent, change.at, status.spent, before.status.spent, day)
+    if change.day_budget:
+        report_day_budget(statements, day, change.day_budget, change.at)
     _write_step(statements, before, status, change)
     if is_ended:
         outcome = str(status.reason or status.state)

@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     from jackline.domain.agent_health import AgentHealth
     from jackline.domain.changes import Changes
     from jackline.domain.events import Fact
-    from jackline.domain.records import Attempt, Check, Checkpoint, Notice, RunStatus, Spec, Turn
+    from jackline.domain.pull_request import Feedback, PullRequest
+    from jackline.domain.records import (
+        Attempt,
+        Check,
+        Checkpoint,
+        Finding,
+        Iteration,
+        Notice,
+        RunStatus,
+        SessionUse,
+        Spec,
+        Turn,
+        Verdict,
+    )
     from jackline.domain.states import RunState, WaitReason
 
 
@@ -30,6 +43,40 @@ class NewRun(NamedTuple):
     parent: str | None = None
     forked_at: int | None = None  # the step of the parent's checkpoint that it starts from
     old_requests: tuple[str, ...] = ()  # the digests that earlier versions would have written
+    ping: str = ""  # an address that is requested when it starts and ends
+
+
+class QueueOptions(NamedTuple):
+    """How a service starts a queued run."""
+
+    priority: int = 0  # a higher one starts earlier
+    not_before: int = 0  # a time
+    dedupe: str = ""  # a key: no second run with it is created before the first has ended
+    depends_on: tuple[str, ...] = ()  # ids of runs that must succeed first
+    batch: str = ""
+    batch_slots: int = 0  # how many runs of the batch may be worked on at once; 0: any number
+    held: bool = False  # it does not start until a person releases it
+
+
+@stored_as("run_id priority not_before batch batch_slots held_at added_at position")
+class QueueEntry(NamedTuple):
+    """The entry of a run in the queue; it stays after the run has started."""
+
+    run_id: str
+    priority: int
+    not_before: int
+    batch: str
+    batch_slots: int
+    held_at: int | None
+    added_at: int
+    position: int = 0  # among those that were added together
+
+
+class QueueWait(NamedTuple):
+    """A queued run that has not started, with the dependencies that have not succeeded."""
+
+    entry: QueueEntry
+    earlier: tuple[tuple[str, str], ...] = ()  # each with its state
 
 
 class RunMark(NamedTuple):
@@ -50,7 +97,7 @@ class RunChange(NamedTuple):
     status: RunStatus | None = None
     turn: Turn | None = None  # inserted, or updated if its number exists
     check: Check | None = None  # inserted, or updated if its step exists
-    session: tuple[str, str] | None = None  # agent, session id; Refused if another run that has not ended owns it
+    session: SessionUse | None = None  # SessionTaken if another run that has not ended owns it
     health: AgentHealth | None = None
     checkpoint: Checkpoint | None = None
     notice: Notice | None = None
@@ -58,6 +105,12 @@ class RunChange(NamedTuple):
     changes: Changes | None = None  # in the repository, over all attempts; replaces the known changes
     last_message: int = 0  # the turn's prompt has the messages up to this number
     asks: bool = False  # written only while a question of the run's agent is open
+    day_budget: int = 0  # in millionths of a dollar; a notice is written when what the turn spent uses it up
+    iteration: Iteration | None = None  # that is over
+    verdict: Verdict | None = None
+    findings: tuple[Finding, ...] = ()  # new ones, and those that have changed
+    pull_request: PullRequest | None = None  # inserted, or updated
+    feedback: tuple[Feedback, ...] = ()  # one whose origin is stored already is left out
 
 
 class Settlement(NamedTuple):
@@ -91,6 +144,15 @@ class VerificationResult(NamedTuple):
     missing_head: str = ""  # the head that was kept, if only it is missing, which a power cut can cause
 
 
+class TmuxSession(NamedTuple):
+    """A session of tmux in which a run was started; the socket is that of its server."""
+
+    session: str
+    socket: str
+    host: str
+    started_at: int
+
+
 class Holder(NamedTuple):
     """The attempt that holds a run, or held it last."""
 
@@ -102,7 +164,7 @@ class RunQuery(NamedTuple):
     """Which runs to list, newest first."""
 
     states: tuple[str, ...] = ()
-    agent: str | None = None
+    agent: str | None = None  # without an account: those of its accounts, too
     task: str | None = None
     repository: str | None = None  # its id
     session: str | None = None

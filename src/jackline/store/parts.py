@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import Event, Fact, place
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 RUNNING = str(RunState.RUNNING)
+PING_CHANNEL = "(ping)"  # of deliveries; no channel of a person can have this name
+
+
+class PingEvent(StrEnum):
+    """What an address of a run is told."""
+
+    START = "start"
+    SUCCESS = "success"
+    FAIL = "fail"
+
+
+_PINGS = {
+    f"run.{RunState.SUCCEEDED}": PingEvent.SUCCESS,
+    f"run.{RunState.FAILED}": PingEvent.FAIL,
+    f"run.{RunState.CANCELLED}": PingEvent.FAIL,
+}
 
 
 class ChainEnd(NamedTuple):
@@ -125,3 +142,12 @@ def build_not_found(run_id: str) -> NotFound:
 def add_notice(statements: Statements, notice: Notice, head: str) -> None:
     """Put a notice into the outbox, with the chain head of the state that it announces."""
     statements.run("add_notice", {**rows.build_parameters(notice), "chain_head": notice.chain_head or head})
+    event = _PINGS.get(notice.kind)
+    if event is not None:
+        add_ping(statements, event, notice.run_id, f":{notice.id}", notice.created_at)
+
+
+def add_ping(statements: Statements, event: PingEvent, run_id: str, more: str, at: int) -> None:
+    """Let the run's address be requested, if it has one; `more` tells the ends of a run that is resumed apart."""
+    values = {"id": f"ping.{event}:{clean(run_id)}{more}", "channel": PING_CHANNEL, "run_id": clean(run_id), "at": at}
+    statements.run("add_ping_delivery", values)

@@ -76,7 +76,7 @@ SELECT set_config('lock_timeout', '15s', false),
         COALESCE(NULLIF(current_setting('synchronous_commit'), 'off'), 'on'), false)
 """
 # A dead network is noticed before the driver gives up; the address takes precedence.
-_DEFAULTS: dict[str, Any] = {
+CONNECT_DEFAULTS: dict[str, Any] = {
     "client_encoding": "utf8",
     "connect_timeout": 5,
     "keepalives_idle": 5,
@@ -265,7 +265,7 @@ class PostgresDriver:
         return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate is None
 
     def _connect(self) -> psycopg.Connection[Row]:
-        connection = psycopg.connect(autocommit=True, **{**_DEFAULTS, **self._address.parts})
+        connection = psycopg.connect(autocommit=True, **{**CONNECT_DEFAULTS, **self._address.parts})
         connection.execute(_SESSION, {"read_only": "on" if self._read_only else "off"})
         return connection
 

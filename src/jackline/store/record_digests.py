@@ -17,7 +17,7 @@ from jackline.store import rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from jackline.domain.records import Call, Message, Receipt, Run
+    from jackline.domain.records import Call, Finding, Message, Receipt, Run
     from jackline.store.models import RunChange
 
 RECORDS = "records"  # the key in an event's data
@@ -42,8 +42,19 @@ STEP_COLUMNS = {
     ),
     "check": ("run_id", "step", "attempt", "command", "started_at", "ended_at", "exit_code", "output", "tree"),
     "checkpoint": ("run_id", "step", "kind", "life", "cursor", "at"),
+    "iteration": ("run_id", "number", "tree", "failure", "digest", "detail", "at"),
+    "verdict": (
+        "run_id", "turn", "iteration", "review_round", "seat", "agent", "tree", "outcome", "resolved", "summary", "at",
+    ),
+    "finding": (
+        "run_id", "number", "review_round", "seat", "agent", "severity", "file", "line", "text", "state",
+        "settled_round", "reason",
+    ),
 }  # fmt: skip
-_LABELS = {"turn": ("number",), "check": ("step",), "checkpoint": ("step", "kind")}
+_LABELS = {
+    "turn": ("number",), "check": ("step",), "checkpoint": ("step", "kind"), "iteration": ("number",),
+    "verdict": ("turn",), "finding": ("number",),
+}  # fmt: skip
 _AGENT_PREFIXES = ("agent.", "call.")
 _STEP_RECORDED = Fact("step.recorded")
 
@@ -97,12 +108,12 @@ def name_receipt(call_id: str) -> str:
 
 
 def name_step_record(record: str, values: Mapping[str, Any]) -> str:
-    """The name of a turn, a check or a checkpoint among the records."""
+    """The name of a turn, a check, a finding or another record of a step."""
     return " ".join([record, *(str(values[name]) for name in _LABELS[record])])
 
 
 def is_final(values: Mapping[str, Any]) -> bool:
-    """Whether a turn or a check has ended and is not written again; a checkpoint is final from the beginning."""
+    """Whether a turn or a check has ended and is not written again; other records are final from the beginning."""
     return values.get("ended_at", 0) is not None
 
 
@@ -117,12 +128,27 @@ def cover(facts: tuple[Fact, ...], records: Mapping[str, str]) -> tuple[Fact, ..
 
 
 def digest_step_records(change: RunChange) -> Iterator[tuple[str, str]]:
-    """The digests of a change's turn, check and checkpoint, if they are final."""
+    """The digests of the records of a change that are final."""
     written = (
         ("turn", change.turn and rows.turn_values(change.turn)),
-        ("check", change.check and rows.build_parameters(change.check)),
-        ("checkpoint", change.checkpoint and rows.build_parameters(change.checkpoint)),
+        *(
+            (record, rows.build_parameters(value))
+            for record, value in (
+                ("check", change.check),
+                ("checkpoint", change.checkpoint),
+                ("iteration", change.iteration),
+                ("verdict", change.verdict),
+                *(("finding", finding) for finding in change.findings),
+            )
+            if value is not None
+        ),
     )
     for record, values in written:
         if values is not None and is_final(values):
             yield name_step_record(record, values), digest_row(values, STEP_COLUMNS[record])
+
+
+def digest_finding(finding: Finding) -> dict[str, str]:
+    """The digest of a finding's row."""
+    values = rows.build_parameters(finding)
+    return {name_step_record("finding", values): digest_row(values, STEP_COLUMNS["finding"])}

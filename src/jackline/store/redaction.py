@@ -40,6 +40,10 @@ def redact_change(redactor: Redactor, change: RunChange) -> RunChange:
         health=change.health and change.health._replace(detail=redact(change.health.detail)),
         checkpoint=change.checkpoint and _redact_checkpoint(redactor, change.checkpoint),
         notice=notice and notice._replace(title=redact(notice.title), body=redact(notice.body)),
+        iteration=change.iteration and change.iteration._replace(detail=redact(change.iteration.detail)),
+        verdict=change.verdict and change.verdict._replace(summary=redact(change.verdict.summary)),
+        findings=tuple(one._replace(file=redact(one.file), text=redact(one.text)) for one in change.findings),
+        feedback=tuple(one._replace(text=redact(one.text)) for one in change.feedback),
         changes=changes and changes._replace(commits=tuple(redact(one) for one in changes.commits)),
     )
 

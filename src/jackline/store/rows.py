@@ -35,7 +35,8 @@ _SPENT = stored_names(Spent)
 _RUN = ("id", "number", "repository", "lineage", "parent")
 _STATUS = (
     "state", "reason", "wake_at", "phase", "goal", "failure", "detail", "proof", "token", "step", "turn",
-    "iteration", "retries", "cancel_requested", "agent",
+    "iteration", "retries", "cancel_requested", "agent", "windows",
+    "review_round", "rounds_from", "tree",
 )  # fmt: skip
 _REST = ("owner", "event_seq", "chain_head", "created_at", "updated_at", "started_at", "finished_at", "forked_at")
 _LISTED = (
@@ -81,11 +82,29 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 _LATER = {
     "health": "jackline.domain.agent_health:AgentHealth",
     "message": "jackline.domain.records:Message",
+    "iteration": "jackline.domain.records:Iteration",
+    "verdict": "jackline.domain.records:Verdict",
+    "finding": "jackline.domain.records:Finding",
+    "worktree": "jackline.domain.records:RunWorktree",
+    "queue_entry": "jackline.store.models:QueueEntry",
+    "subject_notice": "jackline.domain.records:SubjectNotice",
+    "schedule": "jackline.features.schedules.schedule_model:Schedule",
+    "fire": "jackline.features.schedules.schedule_model:Fire",
+    "delivery": "jackline.features.notify.delivery_store:Delivery",
+    "trigger": "jackline.features.triggers.trigger_model:Trigger",
+    "trigger_delivery": "jackline.features.triggers.trigger_model:TriggerDelivery",
     "changes": "jackline.domain.changes:Changes",
+    "pull_request": "jackline.domain.pull_request:PullRequest",
+    "feedback": "jackline.domain.pull_request:Feedback",
+    "service": "jackline.features.service.service_record:ServiceRecord",
+    "start_failure": "jackline.features.service.service_record:StartFailure",
     "report_turn": "jackline.features.reports.lines:TurnLine",
     "report_check": "jackline.features.reports.lines:CheckLine",
+    "reply_code": "jackline.features.replies.reply_code:ReplyCode",
     "item": "jackline.features.work.work_item:WorkItem",
     "entry": "jackline.features.cases.case_model:CaseEntry",
+    "bridge_message": "jackline.features.bridge.bridge_message:BridgeMessage",
+    "bridge_reader": "jackline.features.bridge.bridge_message:BridgeReader",
 }
 
 _CALL_WORDS = ("call_class", "replay", "decision", "state")  # of closed sets
@@ -179,6 +198,10 @@ def status_values(status: RunStatus) -> dict[str, Any]:
         "iteration": status.iteration,
         "retries": status.retries,
         "agent": clean(status.agent),
+        "windows": status.windows,
+        "review_round": status.review_round,
+        "rounds_from": status.rounds_from,
+        "tree": clean(status.tree),
         "iterations": spent.iterations,
         "steps": spent.steps,
         "tokens_input": spent.tokens_input,
@@ -226,7 +249,7 @@ def parse_status(row: Row) -> RunStatus:
     """The status of a run, from the columns of `{run}`."""
     (
         state, reason, wake_at, phase, goal, failure, detail, proof, token, step, turn, iteration, retries,
-        cancel_requested, agent,
+        cancel_requested, agent, windows, review_round, rounds_from, tree,
     ) = row[len(_RUN) : _SPENT_AT]  # fmt: skip
     return RunStatus(
         state=RunState(state),
@@ -245,6 +268,10 @@ def parse_status(row: Row) -> RunStatus:
         cancel_requested=bool(cancel_requested),
         spent=Spent(*row[_SPENT_AT:_REST_AT]),
         agent=agent,
+        windows=windows,
+        review_round=review_round,
+        rounds_from=rounds_from,
+        tree=tree,
     )
 
 

@@ -9,7 +9,7 @@ from jackline.domain.records import Attempt, Check, Checkpoint, Notice, Turn
 from jackline.domain.states import RunState, WaitReason
 from jackline.store import rows
 from jackline.store.driver import clean
-from jackline.store.models import Holder
+from jackline.store.models import Holder, TmuxSession
 from jackline.store.parts import StorePart
 
 if TYPE_CHECKING:
@@ -29,6 +29,11 @@ class RunRecords(StorePart):
         """Events with a sequence above `after`."""
         values = {"stream": clean(stream), "after": after, "limit": max(0, limit)}
         return [Event(*row) for row in self._all("some_events", values)]
+
+    def list_recovery_events(self, run_id: str) -> list[Event]:
+        """The claims of a run and the ends of its recoveries, oldest first."""
+        values = {"stream": clean(run_id), "claimed": "run.claimed", "recovered": "recovery.ended"}
+        return [Event(*row) for row in self._all("recovery_events", values)]
 
     def list_turns(self, run_id: str) -> list[Turn]:
         """The turns of a run."""
@@ -67,6 +72,11 @@ class RunRecords(StorePart):
     def get_sessions(self, run_id: str) -> dict[str, str]:
         """The provider's session of each agent of the run."""
         return dict(self._all("all_sessions", {"run_id": clean(run_id)}))
+
+    def get_tmux_session(self, run_id: str) -> TmuxSession | None:
+        """The terminal session in which the run was last started; None if it was not started in one."""
+        row = self._one("get_tmux_session", {"run_id": clean(run_id)})
+        return TmuxSession(*row) if row is not None else None
 
     def list_health(self) -> list[AgentHealth]:
         """The health of each agent after its last turn, in whichever run."""

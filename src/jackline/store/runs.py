@@ -5,42 +5,72 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.crash_points import crash_point
+from jackline.domain.agent_ref import MARK
 from jackline.domain.events import GENESIS, Fact
 from jackline.domain.ids import as_number, repository_id
 from jackline.domain.records import Repository, Run, RunStatus
 from jackline.domain.states import TERMINAL, CallClass, CallState, RunState, WaitReason
 from jackline.errors import Conflict, Refused
+from jackline.named import NamedTuple
 from jackline.store import rows
 from jackline.store.driver import RetryTransaction, Row, Statements, clean
 from jackline.store.models import RunMark, RunSummary
 from jackline.store.parts import StorePart, add_notice, append_events, build_not_found, get_chain_end
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from jackline.domain.records import Call, Notice
-    from jackline.store.models import NewRun, RunQuery
+    from jackline.store.models import NewRun, QueueOptions, RunQuery, TmuxSession
 
 _LAST = "\U0010ffff"  # sorts after every other character, byte by byte
 _REPEATS_FREELY = frozenset({CallClass.READ, CallClass.LOCAL})
 
 
+class IdleEnd(NamedTuple):
+    """How a run that no worker has is cancelled."""
+
+    at: int
+    notice_id: str
+    detail: str
+    data: Mapping[str, object]  # of the event
+    actor: str
+
+
 class RunStore(StorePart):
     """The part of the store that creates runs, finds them, and ends those without a worker."""
 
-    def create(self, new: NewRun, at: int) -> tuple[Run, bool]:
-        """The run and whether it is new; Conflict if another request has the id, NotFound if the parent is unknown."""
+    def create(self, new: NewRun, at: int, queue: QueueOptions | None = None) -> tuple[Run, bool]:
+        """The run and whether it is new; Conflict if another request has the id, NotFound if the parent is unknown.
+
+        With `queue`, a service starts it. If a run with the same dedupe key has not ended, that one is returned.
+        """
+        return self.create_all([(new, queue)], at)[0]
+
+    def create_all(self, wanted: Sequence[tuple[NewRun, QueueOptions | None]], at: int) -> list[tuple[Run, bool]]:
+        """Create several runs in one transaction: all of them, or none."""
         from jackline.store import redaction
 
-        redacted = redaction.redact_new_run(self.redactor, new)
-        created = self._driver.write(lambda statements: self._create(statements, redacted, at))
+        redacted = [(redaction.redact_new_run(self.redactor, new), queue) for new, queue in wanted]
+        created = self._driver.write(
+            lambda statements: [
+                self._create(statements, new, at, queue, position) for position, (new, queue) in enumerate(redacted)
+            ]
+        )
         crash_point("run.created")
         return created
 
-    def _create(self, statements: Statements, new: NewRun, at: int) -> tuple[Run, bool]:
+    def _create(
+        self, statements: Statements, new: NewRun, at: int, queue: QueueOptions | None, position: int
+    ) -> tuple[Run, bool]:
         known = statements.one("get_request", {"id": new.id})
         if known is not None:
             if known[0] not in (clean(new.request), *new.old_requests):
                 raise Conflict(new.id)
             return self._found(statements, new.id), False
+        owner = self._store.queue.find_dedupe_owner(statements, queue.dedupe) if queue else None
+        if owner is not None:
+            return self._found(statements, owner), False
         lineage = new.id if new.parent is None else self._found(statements, new.parent).lineage
         run = _build_run(statements, new, lineage, at)
         if statements.run("add_run", rows.run_values(run, new.request)) == 0:
@@ -49,6 +79,12 @@ class RunStore(StorePart):
         statements.run("add_spec", {"run_id": run.id, "spec": spec})
         chain = append_events(statements, run.id, get_chain_end(run), (_build_created(run, spec),), at, "engine")
         statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
+        if new.ping:
+            statements.run("add_ping", {"run_id": run.id, "url": clean(new.ping)})
+        if run.spec.worktree.name:
+            self._store.worktrees.add_within(statements, run)
+        if queue is not None:
+            self._store.queue.add_within(statements, run.id, queue, at, position)
         return run._replace(event_seq=chain.event_seq, chain_head=chain.chain_head), True
 
     def request_cancel(self, run_id: str, at: int, notice_id: str) -> Run:
@@ -59,29 +95,39 @@ class RunStore(StorePart):
         return self._driver.write(lambda statements: self._cancel(statements, run_id, at, notice_id))
 
     def _cancel(self, statements: Statements, run_id: str, at: int, notice_id: str) -> Run:
+        run = self._locked(statements, run_id)
+        state = run.status.state
+        if state in TERMINAL:
+            raise Refused(f"run {run_id} is {state} already: there is nothing to cancel")
+        if state is not RunState.RUNNING:
+            end = IdleEnd(at=at, notice_id=notice_id, detail=run.status.detail, data={"by": "request"}, actor="person")
+            return self.end_idle(statements, run, end)
+        if not run.status.cancel_requested:  # only its worker may end it
+            chain = append_events(statements, run_id, get_chain_end(run), (Fact("cancel.requested"),), at, "person")
+            statements.run("request_cancel", {"id": run_id, "state": str(state), "at": at, **chain._asdict()})
+        return self._found(statements, run_id)
+
+    def put_tmux_session(self, run_id: str, session: TmuxSession) -> None:
+        """Store the terminal session in which the run is started, instead of an earlier one."""
+        values = {"run_id": clean(run_id), **session._asdict()}
+        self._driver.write(lambda statements: statements.run("put_tmux_session", values))
+
+    def end_idle(self, statements: Statements, run: Run, end: IdleEnd) -> Run:
+        """Cancel a locked run that no worker has, with a notice; its calls without an outcome are settled."""
         from jackline.domain.notices import build_notice
         from jackline.domain.transitions import next_run
         from jackline.store.record_digests import cover, digest_run
 
-        run = self._locked(statements, run_id)
-        state = after = run.status.state
-        if state in TERMINAL:
-            raise Refused(f"run {run_id} is {state} already: there is nothing to cancel")
-        if state is RunState.RUNNING:  # only its worker may end it
-            if run.status.cancel_requested:
-                return run
-            query = "request_cancel"
-            facts: tuple[Fact, ...] = (Fact("cancel.requested"),)
-        else:
-            query, after = "cancel_idle_run", next_run(state, "cancel")
-            status = run.status._replace(state=after, reason=None, wake_at=None)
-            ended = Fact(f"run.{after}", {"by": "request"})
-            settled = _settle_open_calls(statements, run_id, at)
-            facts = cover((*settled, ended), digest_run(run._replace(status=status, finished_at=at)))
-        chain = append_events(statements, run_id, get_chain_end(run), facts, at, "person")
-        statements.run(query, {"id": run_id, "state": str(state), "to": str(after), "at": at, **chain._asdict()})
-        run = self._found(statements, run_id)
-        notice = build_notice(notice_id, run_id, run.spec, run.status, at)
+        before, after = run.status.state, next_run(run.status.state, "cancel")
+        status = run.status._replace(state=after, reason=None, wake_at=None)
+        settled = _settle_open_calls(statements, run.id, end.at)
+        digests = digest_run(run._replace(status=status, finished_at=end.at))
+        facts = cover((*settled, Fact(f"run.{after}", end.data)), digests)
+        chain = append_events(statements, run.id, get_chain_end(run), facts, end.at, end.actor)
+        values = {"id": run.id, "state": str(before), "to": str(after), "detail": clean(end.detail), "at": end.at}
+        statements.run("cancel_idle_run", {**values, **chain._asdict()})
+        run = self._found(statements, run.id)
+        notice = build_notice(end.notice_id, run.id, run.spec, run.status, end.at)
         if notice is not None:
             add_notice(statements, _mention_open_effects(statements, notice), run.chain_head)
         return run
@@ -92,6 +138,16 @@ class RunStore(StorePart):
         def read(statements: Statements) -> Run | None:
             row = statements.one("get_run", {"id": clean(run_id)})
             return None if row is None else self._to_run(statements, clean(run_id), row)
+
+        return self._driver.read(read)
+
+    def is_known(self, run_id: str, dedupe: str = "") -> bool:
+        """Whether a run has this id, or has this dedupe key and has not ended."""
+
+        def read(statements: Statements) -> bool:
+            if statements.one("get_request", {"id": clean(run_id)}) is not None:
+                return True
+            return bool(dedupe) and self._store.queue.find_dedupe_owner(statements, dedupe) is not None
 
         return self._driver.read(read)
 
@@ -131,8 +187,12 @@ class RunStore(StorePart):
 
     def list_page(self, query: RunQuery) -> list[RunSummary]:
         """Newest first; the cost does not grow with the number of runs."""
-        sql, values = build_listing(query)
-        return [RunSummary(*row) for row in self._driver.read(lambda statements: statements.listing(sql, values))]
+
+        def read(statements: Statements) -> list[Row]:
+            sql, values = build_listing(query, _list_agents(statements, query.agent))
+            return statements.listing(sql, values)
+
+        return [RunSummary(*row) for row in self._driver.read(read)]
 
     def list_repositories(self) -> list[Repository]:
         """Every repository in which a run was created."""
@@ -202,11 +262,26 @@ def _mention_open_effects(statements: Statements, notice: Notice) -> Notice:
 
 _PLACE = "runs.id AS id, runs.created_at AS created_at"
 # From the few runs of the session to their rows, never through all the newest runs until one matches.
-_FROM_SESSION = "sessions CROSS JOIN runs"
+_FROM_SESSION = (
+    "(SELECT run_id FROM sessions WHERE session = :session UNION "
+    "SELECT run_id FROM review_sessions WHERE session = :session) AS owners CROSS JOIN runs"
+)
 
 
-def build_listing(query: RunQuery) -> tuple[str, dict[str, object]]:
-    """The SQL of a page of the list, and its parameters.
+def _list_agents(statements: Statements, agent: str | None) -> tuple[str, ...]:
+    """The agent and those of its accounts that have runs: one look into the index for each."""
+    if agent is None or MARK in agent:
+        return () if agent is None else (agent,)
+    found, after = [agent], f"{agent}{MARK}"
+    while row := statements.one("next_agent", {"after": clean(after), "before": clean(f"{agent}{chr(ord(MARK) + 1)}")}):
+        if row[0] is None:
+            break
+        found.append(after := str(row[0]))
+    return tuple(found)
+
+
+def build_listing(query: RunQuery, agents: tuple[str, ...] = ()) -> tuple[str, dict[str, object]]:
+    """The SQL of a page of the list, and its parameters; `agents` are the references that count as the query's agent.
 
     Every part reads one index from its newest end and stops after a page, so that the cost does not grow with the
     number of runs. Several states are several parts that are merged: `IN (...)` would sort everything that matches.
@@ -214,9 +289,13 @@ def build_listing(query: RunQuery) -> tuple[str, dict[str, object]]:
     values: dict[str, object] = {"limit": max(0, query.limit)}
     shared = _build_conditions(query, values)
     states = {f"state_{place}": str(state) for place, state in enumerate(dict.fromkeys(query.states))}
+    named = agents or (() if query.agent is None else (query.agent,))
+    values |= {f"agent_{place}": clean(agent) for place, agent in enumerate(named)}
+    conditions: list[list[str]] = [[f"runs.agent = :agent_{place}"] for place in range(len(named))] or [[]]
+    if states:
+        conditions = [[*one, f"runs.state = :{name}"] for one in conditions for name in states]
     build_part = _build_part if query.session is None else _build_session_part
-    parts = [build_part([*shared, f"runs.state = :{name}"]) for name in states]
-    found = " UNION ALL ".join(parts) or build_part(shared)
+    found = " UNION ALL ".join(build_part([*shared, *one]) for one in conditions)
     return (
         f"SELECT {', '.join(rows.columns('listed'))} FROM ("  # noqa: S608 - values are parameters
         f"SELECT id FROM ({found}) AS merged ORDER BY created_at DESC, id DESC LIMIT :limit) AS found "
@@ -232,18 +311,18 @@ def _build_part(conditions: list[str]) -> str:
 
 
 def _build_session_part(conditions: list[str]) -> str:
-    return f"SELECT DISTINCT {_PLACE} FROM {_FROM_SESSION} WHERE {' AND '.join(conditions)}"  # noqa: S608
+    return f"SELECT {_PLACE} FROM {_FROM_SESSION} WHERE {' AND '.join(conditions)}"  # noqa: S608
 
 
 def _build_conditions(query: RunQuery, values: dict[str, object]) -> list[str]:
     conditions = []
-    for name in ("agent", "task", "repository"):
+    for name in ("task", "repository"):
         value = getattr(query, name)
         if value is not None:
             conditions.append(f"runs.{name} = :{name}")
             values[name] = clean(value)
     if query.session is not None:
-        conditions.append("sessions.session = :session AND runs.id = sessions.run_id")
+        conditions.append("runs.id = owners.run_id")
         values["session"] = clean(query.session)
     if query.since is not None:
         conditions.append("runs.created_at >= :since")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from jackline.domain.events import Fact
+    from jackline.domain.records import SubjectNotice
 
     Record = dict[str, Any]
 
@@ -28,8 +29,18 @@ class SettingsRecords(StorePart):
         row = self._one("instance_value", {"name": _PREFIX + clean(name)})
         return _parse(row[0]) if row else {}
 
-    def update(self, name: str, change: Callable[[Record], Iterable[Fact]], at: int, actor: str) -> Record:
-        """Change the record in place, and append the facts to the journal, in one transaction; returns the record."""
+    def update(
+        self,
+        name: str,
+        change: Callable[[Record], Iterable[Fact]],
+        at: int,
+        actor: str,
+        build_notice: Callable[[list[Fact]], SubjectNotice | None] = lambda _facts: None,
+    ) -> Record:
+        """Change the record in place, append the facts to the journal, and write the notice of them, if there is one.
+
+        All in one transaction; returns the record.
+        """
 
         def write(statements: Statements) -> Record:
             row_name = _PREFIX + clean(name)
@@ -43,6 +54,8 @@ class SettingsRecords(StorePart):
                 statements.run("set_instance_value", {"name": row_name, "value": after})
             for fact in facts:
                 append_to_journal(statements, fact, at, actor)
+            if notice := build_notice(facts):
+                self._store.notices.add_within(statements, notice)
             return record
 
         return self._driver.write(write)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.domain.records import SubjectNotice
 from jackline.errors import DayBudgetSpent
 from jackline.formatting import DAY_MS, format_date, format_usd
+from jackline.store import rows
 from jackline.store.driver import Statements, clean
 from jackline.store.parts import StorePart, lock_fenced_head
 
 if TYPE_CHECKING:
     from jackline.domain.limits import Spent
     from jackline.domain.records import Lease
+
+_MOSTLY_SPENT = 0.8
+_RESERVED_MS = 60_000  # when to look whether other turns have given back what they reserved
 
 
 class SpendingStore(StorePart):
@@ -39,14 +44,38 @@ class SpendingStore(StorePart):
 
         return self._driver.write(reserve)
 
+    def find_rest(self, limit: int, at: int) -> int:
+        """What is left of the day's budget, in millionths of a dollar, after what running turns have reserved."""
+        row = self._one("get_day_spending", {"run_id": "", "day": format_date(at)})
+        return limit - sum(map(int, row or (0, 0)))
+
 
 def _build_refusal(limit: int, spent: int, at: int, holders: list[str]) -> DayBudgetSpent:
     if spent < limit:
         reserved = f"the day's budget of {format_usd(limit)} is reserved by turns of {', '.join(holders)}"
         hint = "`jackline resume --lost --all-repos` settles those of lost runs"
-        return DayBudgetSpent(f"{reserved}; resume when they have ended; {hint}")
+        return DayBudgetSpent(f"{reserved}; resume when they have ended; {hint}", wake_at=at + _RESERVED_MS)
     detail = f"the day's budget is spent: {format_usd(spent)} of {format_usd(limit)}; the next day starts at 00:00 UTC"
     return DayBudgetSpent(detail, wake_at=find_next_day(at))
+
+
+def report_day_budget(statements: Statements, day: str | None, limit: int, at: int) -> None:
+    """Write a notice when most of a day's budget is spent, and another one when all of it is: once for each budget."""
+    day = day or format_date(at)
+    row = statements.one("get_day_spending", {"run_id": "", "day": day})
+    spent = int(row[0]) if row else 0
+    if spent < limit * _MOSTLY_SPENT:
+        return
+    kind, text = ("budget.spent", "is spent") if spent >= limit else ("budget.low", "is nearly spent")
+    notice = SubjectNotice(
+        id=f"{kind}-{day}-{limit}",
+        subject=f"budget:{day}",
+        kind=kind,
+        title=f"the budget of {day} {text}",
+        body=f"{format_usd(spent)} of {format_usd(limit)}; a run that needs more waits until 00:00 UTC",
+        created_at=at,
+    )
+    statements.run("add_subject_notice", rows.build_parameters(notice))
 
 
 def find_next_day(at: int) -> int:

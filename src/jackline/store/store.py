@@ -29,11 +29,17 @@ if TYPE_CHECKING:
     from jackline.store.journal import Journal
     from jackline.store.leases import Leases
     from jackline.store.ledger import LedgerStore
+    from jackline.store.notices import NoticeStore
+    from jackline.store.pull_requests import PullRequests
+    from jackline.store.queue import RunQueue
+    from jackline.store.reviews import Reviews
     from jackline.store.run_records import RunRecords
+    from jackline.store.run_worktrees import RunWorktrees
     from jackline.store.runs import RunStore
     from jackline.store.settings_records import SettingsRecords
     from jackline.store.spending import SpendingStore
     from jackline.store.verify import Verification
+    from jackline.store.wakeups import Wakeups
 
 _SPECS_KEPT = 256
 
@@ -148,6 +154,27 @@ class Store:
         return RunRecords(self)
 
     @cached_property
+    def reviews(self) -> Reviews:
+        """Iterations, verdicts and findings."""
+        from jackline.store.reviews import Reviews
+
+        return Reviews(self)
+
+    @cached_property
+    def worktrees(self) -> RunWorktrees:
+        """The worktrees that were made for runs."""
+        from jackline.store.run_worktrees import RunWorktrees
+
+        return RunWorktrees(self)
+
+    @cached_property
+    def pull_requests(self) -> PullRequests:
+        """Pull requests of runs, and the feedback on them."""
+        from jackline.store.pull_requests import PullRequests
+
+        return PullRequests(self)
+
+    @cached_property
     def journal(self) -> Journal:
         """Events that belong to no run, and the timeline of all events."""
         from jackline.store.journal import Journal
@@ -160,6 +187,27 @@ class Store:
         from jackline.store.settings_records import SettingsRecords
 
         return SettingsRecords(self)
+
+    @cached_property
+    def notices(self) -> NoticeStore:
+        """Notices that are not about a run."""
+        from jackline.store.notices import NoticeStore
+
+        return NoticeStore(self)
+
+    @cached_property
+    def queue(self) -> RunQueue:
+        """The runs that a service starts."""
+        from jackline.store.queue import RunQueue
+
+        return RunQueue(self)
+
+    @cached_property
+    def wakeups(self) -> Wakeups:
+        """The runs that continue without a person."""
+        from jackline.store.wakeups import Wakeups
+
+        return Wakeups(self)
 
     @cached_property
     def verify(self) -> Verification:

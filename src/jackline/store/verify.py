@@ -280,7 +280,7 @@ class RunVerifier:
         self._has_all_events = chain.archived_seq == 0 or archived is not None
         self._digests = RowDigests()
         self._spec_digest: str | None = None
-        self._covers_steps = False  # whether every turn, check and checkpoint has a digest
+        self._covers_steps = False  # whether every record of a step has a digest
         self._after_archive: list[Event] = []
         self._wanted_heads: frozenset[str] = frozenset()
         self._found_heads: set[str] = set()
@@ -392,7 +392,7 @@ class RunVerifier:
         row = dict(zip(columns("run"), self._statements.one("get_run", {"id": self._chain.id}) or (), strict=False))
         return self._can_outlive or row["state"] == RUNNING or row["token"] > 1
 
-    # the run's row, its spec, and its turns, checks and checkpoints
+    # the run's row, its spec, and the records of its steps
 
     def _check_run(self) -> Iterator[str]:
         run_id, newest = self._chain.id, self._digests.newest

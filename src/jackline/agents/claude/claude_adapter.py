@@ -62,11 +62,14 @@ DECLARATION = Declaration(
             "CLAUDE_CODE_USE_BEDROCK",
             "CLAUDE_CODE_USE_VERTEX",
             "CLAUDE_CODE_USE_FOUNDRY",
+            "ANTHROPIC_CUSTOM_HEADERS",
         ),
         home_variable="CLAUDE_CONFIG_DIR",
         folder=".claude",
         files=(".credentials.json",),
         status_arguments=("auth", "status"),
+        project_files=(".claude/settings.json", ".claude/settings.local.json"),
+        project_words=("apiKeyHelper",),
     ),
     passes=_PASSES,
     passes_if=_PASSES_IF,
@@ -75,7 +78,11 @@ DECLARATION = Declaration(
     compacts=True,
     mcp=True,
     project_files=PROJECT_FILES,
-)
+    account_variables=(
+        "CLAUDE_CONFIG_DIR", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
+    ),
+)  # fmt: skip
 # The first two keep the process alive long after the turn; the third moves the work to a folder outside the run.
 _DISALLOWED = ("CronCreate", "ScheduleWakeup", "EnterWorktree")
 _TOKEN = "JACKLINE_GATE_TOKEN"  # noqa: S105 - the name of the variable; its value is in no file and on no command line

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.app import agents
 from jackline.cli.output import parse_columns
 from jackline.clock import wall_ms
+from jackline.domain.agent_ref import split_agent
 from jackline.errors import StoreError
 from jackline.formatting import format_iso, format_local, make_printable, shorten_path, shorten_text
 from jackline.named import NamedTuple
@@ -62,14 +63,14 @@ def configure(_parser: CommandParser) -> None:
 
 
 def execute(_args: Namespace, home: Home, out: Output) -> int:
-    names = agents.list_agents(home.config)
+    names = agents.list_references(home.config)
     found = _find_agents(names, home, out)
     if out.stdout.is_terminal and not out.json:
         print_row = out.open_table(_TERMINAL_COLUMNS, (max(names, key=len), *_WIDEST))
         for row in found:  # each as it comes: a slow program does not hold the others back
             print_row(_format_line(row))
         return 0
-    rows = sorted(found, key=lambda row: row.declaration.name)
+    rows = sorted(found, key=lambda row: names.index(row.declaration.name))
     if out.json:
         out.print_json({"agents": [_to_json(row) for row in rows]})
     else:
@@ -132,6 +133,7 @@ def _to_json(one: _AgentRow) -> dict[str, object]:
     able = one.declaration
     return {
         "name": able.name,
+        "account": split_agent(able.name).account or None,
         "health": one.health,
         "usable": not one.found.why,
         "binary": one.binary or None,

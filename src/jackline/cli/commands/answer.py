@@ -34,6 +34,7 @@ VERDICT_MEANINGS = {
     "always": "approve it, and later calls of its rule with the same target in this run",
     "deny": "deny the call",
 }
+WORKS_ON_RUNS = True  # notices are delivered when it is done
 INSIDE_RUN = ()
 
 
@@ -98,6 +99,9 @@ def _finish(args: Namespace, home: Home, run: Run, text: str, answered: dict[str
     if run.status.state is RunState.QUEUED and has_waiter(home.folder(run.id)):
         follow = out.format_command("logs", "-f", run.id)
         out.print_line(f"  the process that waits for the answer continues it; follow: {follow}")
+        return 0
+    if run.status.state is RunState.QUEUED and home.has_service():
+        out.print_line(f"  a running service continues it; follow: {out.format_command('logs', '-f', run.id)}")
         return 0
     for line in status_text.list_next_steps(home, run, out):
         out.print_line(f"  {line}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_SECONDS = 10.0
 _POLL_SECONDS = 0.1
+WORKS_ON_RUNS = True  # notices are delivered when it is done
 INSIDE_RUN = ()
 
 

@@ -10,7 +10,7 @@ from jackline.cli.output import parse_columns
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from jackline.app.config import Config
     from jackline.app.home import Home
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
 
 _COLUMNS = parse_columns("SETTING VALUE FROM")
+_OPEN_KEYS = ("type", "kinds", "labels", "priority", "timeout_seconds", "replies")  # of a channel
 INSIDE_RUN = ("*",)
 
 
@@ -28,6 +29,7 @@ def configure(_parser: CommandParser) -> None:
 def execute(_args: Namespace, home: Home, out: Output) -> int:
     config = home.config
     settings = {key.name: config.values[key.name] for key in KEYS}
+    settings["ping"] = mask_ping(str(settings["ping"]))
     settings["database"] = mask_password(str(settings["database"]))
     agents = dict(_iterate_agent_settings(config))
     if out.json:
@@ -45,11 +47,23 @@ def execute(_args: Namespace, home: Home, out: Output) -> int:
 
 
 def _iterate_agent_settings(config: Config) -> Iterator[tuple[str, object]]:
-    """Yield the settings of single agents and the prices of models, by the names that `sources` uses."""
+    """Yield the settings and accounts of single agents and the prices of models, by the names that `sources` uses."""
     for name, table in config.agents.items():
         yield from ((f"agents.{name}.{key}", value) for key, value in table.items() if key != "binary")
     yield from ((f"agents.{name}.binary", path) for name, path in config.binaries.items())
+    yield from ((f"accounts.{name}", table) for name, table in config.accounts.items())
     yield from ((f"prices.{pattern}", dict(table)) for pattern, table in config.prices.items())
+    yield from ((f"channels.{name}", _mask_channel(table)) for name, table in config.channels.items())
+
+
+def _mask_channel(table: Mapping[str, object]) -> dict[str, object]:
+    """A channel without what would let others read it or write to it: a topic is a password, a URL may hold one."""
+    return {key: value if key in _OPEN_KEYS or isinstance(value, dict) else "***" for key, value in table.items()}
+
+
+def mask_ping(address: str) -> str:
+    """Return an address that is pinged without its secret path."""
+    return "/".join((*address.split("/")[:3], "***")) if address else ""
 
 
 def mask_password(address: str) -> str:

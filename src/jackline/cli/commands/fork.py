@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
 
+WORKS_ON_RUNS = True  # notices are delivered when it is done
 INSIDE_RUN = ()
 
 

@@ -49,6 +49,9 @@ def configure(parser: CommandParser) -> None:
         "--state", action="append", choices=names, help="only runs in this state; may be repeated (lost: also running)"
     )
     states.add_argument("--active", action="store_true", help="only runs that have not ended")
+    states.add_argument(
+        "--queue", action="store_true", help="runs that a service starts, of every repository, in their order"
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--repo", metavar="PATH", help="runs of this repository (default: the current one)")
     where.add_argument("--all-repos", action="store_true", help="runs of every repository")
@@ -63,6 +66,12 @@ def configure(parser: CommandParser) -> None:
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
+    if args.queue:
+        from jackline.cli.queue_text import print_queue
+
+        if any((args.repo, args.of_agent, args.task, args.since, args.session, args.after)):
+            raise UsageError("--queue lists every queued run: only --limit goes with it")
+        return print_queue(home, out, args.limit)
     found = _list_runs(args, home)
     rows, more = found[: args.limit], len(found) > args.limit
     lost = home.find_lost([row.id for row in rows if row.state == RunState.RUNNING])
@@ -73,8 +82,10 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         out.print_note(_explain_empty_list(args, out))
         return 0
     shown = [row._replace(state=LOST, phase=None) if row.id in lost else row for row in rows]
+    shown = _add_queue_waits(home, shown)
     if out.stdout.is_terminal:
         now = wall_ms()
+        shown = _add_worktrees(home, shown)
         lines = [_format_line(row, now, with_repository=args.all_repos) for row in shown]
         out.print_table(_ALL_COLUMNS if args.all_repos else _COLUMNS, lines, titled=False)
     else:
@@ -95,6 +106,23 @@ def _list_runs(args: Namespace, home: Home) -> list[RunSummary]:
     known = home.list_runs(query._replace(states=others)) if others else []
     found = {row.id: row for row in (*known, *list_lost(home, query))}
     return sorted(found.values(), key=lambda row: (row.created_at, row.id), reverse=True)[: query.limit]
+
+
+def _add_queue_waits(home: Home, rows: list[RunSummary]) -> list[RunSummary]:
+    """Say in each row of a queued run why it has not started."""
+    queued = [row.id for row in rows if row.state == RunState.QUEUED and not row.attempt]
+    if not queued:
+        return rows
+    from jackline.cli.queue_text import explain_waits
+
+    waits = explain_waits(home, queued)
+    return [row._replace(phase=waits.get(row.id) or row.phase) for row in rows]
+
+
+def _add_worktrees(home: Home, rows: list[RunSummary]) -> list[RunSummary]:
+    """Name the worktree of each run that has one of its own."""
+    names = {one.run_id: one.name for one in home.store().worktrees.list_present()}
+    return [row._replace(prompt=f"[{names[row.id]}] {row.prompt}") if row.id in names else row for row in rows]
 
 
 def _print_losses(lost: Mapping[str, str], args: Namespace, out: Output) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.app.run_wait import is_active
 from jackline.cli.event_text import describe_event, load_event_data
+from jackline.cli.log_stream import POLL_SECONDS, print_output, print_transcript
 from jackline.cli.parser import NEWEST_HELP, parse_count
 from jackline.cli.run_choice import find_run
 from jackline.cli.status_text import format_loss
 from jackline.clock import wall_ms
-from jackline.domain.states import RunState, WaitReason
 from jackline.errors import UsageError
 from jackline.formatting import format_iso, format_local
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
 
 _PAGE = 1000
-_POLL_SECONDS = 0.1
-_RETRY_GRACE_MS = 5_000
 INSIDE_RUN = ("*",)
 
 
@@ -42,64 +41,16 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     run = find_run(home, args.run)
     if args.events and args.turn is not None:
         raise UsageError("--turn selects a part of the transcript or the output; leave it out with --events")
+    follow = (lambda: is_active(home, run)) if args.follow else None
     if args.events:
         _print_events(args, home, run, out)
     elif args.raw or args.stderr or run.spec.imported:  # other programs kept the output only
-        _print_output(args, home, run, out)
+        print_output(home, run, out, "stderr" if args.stderr else "stdout", args.turn, follow=follow)
     else:
-        _print_transcript(args, home, run, out)
+        print_transcript(home, run, out, args.turn, follow=follow)
     if args.follow and (loss := home.explain_loss(home.store().runs.get(run.id) or run)):
         out.print_note(format_loss(run.id, loss, out))
     return 0
-
-
-def _print_transcript(args: Namespace, home: Home, run: Run, out: Output) -> None:
-    import time
-
-    from jackline.cli.transcript_view import TranscriptView
-
-    view, seen = TranscriptView(home.store(), run, out, args.turn, shows_starts=args.follow), False
-    while True:
-        follow = args.follow and _is_active(home, run)  # checked before reading: the last entry is not missed
-        while not out.stdout.is_closed and (page := view.read_page()):
-            seen = True
-            if out.json:
-                out.print_json_lines(page)
-            else:
-                out.print_line("\n".join(map(str, page)))
-        if not follow or out.stdout.is_closed:
-            break
-        time.sleep(_POLL_SECONDS)
-    if args.turn is not None and not seen:
-        raise UsageError(f"run {run.id} has no turn {args.turn}; see `{out.format_command('show', run.id)}`")
-    if home.is_archived(run):
-        whole = f"{home.folder(run.id)}/transcript.jsonl"
-        out.print_note(f"the events of run {run.id} were archived; its whole transcript is {whole}")
-
-
-def _print_output(args: Namespace, home: Home, run: Run, out: Output) -> None:
-    from codecs import getincrementaldecoder
-
-    from jackline.exports import raw
-
-    follow = (lambda: not out.stdout.is_closed and _is_active(home, run)) if args.follow else None
-    decoder = getincrementaldecoder("utf-8")("replace")  # characters may span two chunks
-    for chunk in raw.read_chunks(home.path, run.id, "stderr" if args.stderr else "stdout", follow, args.turn):
-        if out.json:
-            out.print_json({"text": decoder.decode(chunk)})
-        else:
-            out.stdout.write_bytes(chunk)
-        if out.stdout.is_closed:
-            break
-
-
-def _is_active(home: Home, run: Run) -> bool:
-    """Return whether a process works on the run, or is in the short wait between two attempts."""
-    now = home.store().runs.get(run.id)
-    if now is None:
-        return False
-    retries_soon = now.status.reason is WaitReason.RETRY and (now.status.wake_at or 0) + _RETRY_GRACE_MS > wall_ms()
-    return retries_soon or (now.status.state is RunState.RUNNING and not home.explain_loss(now))
 
 
 def _print_events(args: Namespace, home: Home, run: Run, out: Output) -> None:
@@ -107,13 +58,13 @@ def _print_events(args: Namespace, home: Home, run: Run, out: Output) -> None:
 
     seen = 0
     while True:
-        follow = args.follow and _is_active(home, run)  # checked before reading: the last event is not missed
+        follow = args.follow and is_active(home, run)  # checked before reading: the last event is not missed
         while not out.stdout.is_closed and (events := home.store().records.list_events(run.id, seen, _PAGE)):
             seen = events[-1].seq
             _print_page(events, out)
         if not follow or out.stdout.is_closed:
             break
-        time.sleep(_POLL_SECONDS)
+        time.sleep(POLL_SECONDS)
     if not seen:
         out.print_note(f"the events of run {run.id} were archived; see `jackline db archive --help`")
 

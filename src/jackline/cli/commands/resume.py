@@ -5,6 +5,7 @@ It first stores what a person changes: a message to the agent, higher limits, an
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from jackline.cli import follow_run, prompts, status_text
@@ -14,11 +15,12 @@ from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.parser import QUIET_HELP, RUN_HELP, SHARE_HELP
 from jackline.cli.resume_args import add_amendment_arguments, build_amendment, has_amendment
 from jackline.cli.run_choice import find_resumable_run
+from jackline.clock import wall_ms
 from jackline.domain.amendment import suggest_totals
 from jackline.domain.states import EXIT_PERSON, RunState, WaitReason
 from jackline.domain.task import INTERACTIVE
 from jackline.errors import Refused, UsageError
-from jackline.formatting import pluralize
+from jackline.formatting import format_local, pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
     from jackline.domain.records import Run
 
+WORKS_ON_RUNS = True  # notices are delivered when it is done
 INSIDE_RUN = ()
 
 
@@ -45,6 +48,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--all-repos", action="store_true", help="with --lost: those of every repository")
     parser.add_argument("--quiet", action="store_true", help=QUIET_HELP)
     parser.add_setting("on_ask")
+    parser.add_setting("env_file", "FILE")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -72,8 +76,28 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         case _ if not (args.yes or _is_confirmed(run, home, out)):
             return status_text.print_outcome(home, run, out, EXIT_PERSON)
         case _:
+            _refuse_missing_folder(run, out)
+            home.refuse_broken_project()  # before it says that it tries
+            _note_limit(home, run, out)
             with Interrupts() as interrupts:
                 return follow_run.follow_run(home, run, out, interrupts, args.on_ask)
+
+
+def _refuse_missing_folder(run: Run, out: Output) -> None:
+    """The attempt could only fail, and cancel the runs that depend on it; a lost run has processes to end."""
+    if run.spec.worktree.name:  # its worktree is made, or made again
+        return
+    if run.status.state is not RunState.RUNNING and not os.path.isdir(run.spec.workspace):
+        cancel = out.format_command("cancel", run.id)
+        raise Refused(f"the folder of run {run.id}, {run.spec.workspace}, does not exist: create it again, or {cancel}")
+
+
+def _note_limit(home: Home, run: Run, out: Output) -> None:
+    """Print that the agent is known to rest: the run is tried all the same, because a person wants it now."""
+    now = wall_ms()
+    reset = home.store().wakeups.find_reset(run)
+    if reset > now:
+        out.print_note(f"{run.agent} has a limit that resets at {format_local(reset, now)}; trying it now")
 
 
 def _resume_lost(args: Namespace, home: Home, out: Output) -> int:

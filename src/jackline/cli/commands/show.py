@@ -6,7 +6,7 @@ import os
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from jackline.cli import call_view, status_text
+from jackline.cli import call_view, review_text, status_text
 from jackline.cli.output import Column, parse_columns
 from jackline.cli.parser import NEWEST_HELP
 from jackline.cli.run_choice import find_call, find_run
@@ -14,6 +14,8 @@ from jackline.cli.run_json import run_to_json, to_json_values
 from jackline.clock import wall_ms
 from jackline.domain.call_text import find_kept_refs, format_target
 from jackline.domain.run_totals import completion, compute_run_cost, compute_turn_cost, describe_lost_sessions
+from jackline.domain.states import Proof, RunState
+from jackline.extensions import call_hook
 from jackline.formatting import (
     format_age,
     format_count,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 _MAX_CALLS = 50
 _LABEL = 11  # columns of a fact's name
 _MAX_MESSAGE_CHARS = 2_000
+_TREE_CHARS = 12
 _TURN_COLUMNS = parse_columns("#> ROLE AGENT STARTED TOOK> EXIT> TOKENS> COST> OUTCOME~")
 _LIMITS = (
     ("time", "wall_ms", format_elapsed),
@@ -65,6 +68,8 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         call_view.print_call(home, run, call, out)
         return 0
     run = find_run(home, args.run)
+    if run.status.wake_at:
+        run = home.store().wakeups.adjust_wake_time(run)
     if out.json:
         out.print_json(_to_json(home, run))
         return 0
@@ -99,6 +104,9 @@ def _to_json(home: Home, run: Run) -> dict[str, Any]:
         "checks": store.records.list_checks(run.id),
         "notices": store.records.list_notices(run.id),
         "checkpoints": store.records.list_checkpoints(run.id),
+        "iterations": store.reviews.list_iterations(run.id),
+        "verdicts": store.reviews.list_verdicts(run.id),
+        "findings": store.reviews.list_findings(run.id),
     }
     # Only a script has options. It is stored as it is played; the redactor is loaded for nothing else here.
     options = {name: store.redactor.redact(text) for name, text in run.spec.options.items()}
@@ -126,24 +134,30 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
     times = (("created", run.created_at), ("started", run.started_at), ("ended", run.finished_at))
     facts = [
         ("state", state + (", cancel requested" if status.cancel_requested else "")),
+        ("queue", _format_queue(home, run)),
         ("detail", make_printable(status.detail)),
+        ("blocked", make_printable("; ".join(filter(None, call_hook("start_failure", home, run))))),
         ("wakes", format_local(status.wake_at, now) if status.wake_at else ""),
         ("agent", f"{run.agent}, task {spec.task}"),
         ("fallback", ", ".join(spec.fallback)),
         ("prompt", shorten_text(make_printable(spec.prompt), out.terminal_width() - 12)),
-        ("proof", f"{status.proof}" + (f": {make_printable(spec.proof)}" if spec.proof else "")),
+        ("proof", _describe_proof(run)),
+        ("review", review_text.format_reviews(home, run)),
         ("workspace", _shorten_path(spec.workspace, out)),
+        ("worktree", f"branch {spec.worktree.branch}, from {spec.worktree.base[:12]}" if spec.worktree.name else ""),
         ("times", ", ".join(f"{name} {_format_time(at, now, out)}" for name, at in times if at is not None)),
         ("place", _format_place(run)),
         ("spent", _format_spending(run, turns)),
         ("calls", completion(home.store().calls.tally(run.id))),
         ("changes", _format_changes(home, run)),
+        ("pull", status_text.find_pull_request_url(home, run)),
         ("kept", _format_kept_work(home, run)),
         (
             "sessions",
             ", ".join(f"{agent} {session}" for agent, session in home.store().records.get_sessions(run.id).items()),
         ),
         *(("lost", make_printable(line)) for line in describe_lost_sessions(turns)),
+        *(fact for facts in call_hook("run_facts", home.store(), run) for fact in facts),
         ("folder", _shorten_path(home.folder(run.id), out)),
     ]
     out.print_line(out.colorize(f"run {run.id} (#{run.number})", "bold"))
@@ -152,6 +166,20 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
             is_plain = out.stdout.is_terminal and "\x1b" not in text  # a colored state is short
             lines = wrap_text(text, out.terminal_width() - _LABEL) if is_plain else [text]
             out.print_line("\n".join(f"{label:<10} {line}" for label, line in zip_longest([name], lines, fillvalue="")))
+
+
+def _format_queue(home: Home, run: Run) -> str:
+    """Return why a queued run has not started; empty if it is not in the queue."""
+    if run.status.state is not RunState.QUEUED or run.status.attempt:
+        return ""
+    from jackline.cli.queue_text import READY, describe_waits
+
+    found = describe_waits(home, home.store().queue.list_waits([run.id]))
+    if not found:
+        return ""
+    ((wait, why),) = found
+    parts = (why or READY, f"priority {wait.entry.priority}", f"batch {wait.entry.batch}" if wait.entry.batch else "")
+    return make_printable(", ".join(part for part in parts if part))
 
 
 def _format_kept_work(home: Home, run: Run) -> str:
@@ -177,6 +205,12 @@ def _format_spending(run: Run, turns: Sequence[Turn]) -> str:
 def _format_place(run: Run) -> str:
     names = ("attempt", "turn", "step", "iteration")
     return ", ".join(f"{name} {value}" for name in names if (value := getattr(run.status, name)))
+
+
+def _describe_proof(run: Run) -> str:
+    command = f": {make_printable(run.spec.proof)}" if run.spec.proof else ""
+    tree = f"tree {run.status.tree[:12]}" if run.status.tree else "not bound to a tree"
+    return f"{run.status.proof}{f', {tree}' if run.status.proof is Proof.PROVED else ''}{command}"
 
 
 def _shorten_path(path: str, out: Output) -> str:
@@ -217,6 +251,7 @@ def _build_tables(home: Home, run: Run, out: Output) -> Iterator[tuple[str, Sequ
         for one in store.records.list_checks(run.id)
     ]
     yield "checks", parse_columns("STEP> STARTED ENDED EXIT COMMAND~"), checks
+    yield from _build_review_tables(home, run)
     commits = [list(one.partition(" ")[::2]) for one in store.records.get_changes(run.id).commits]
     yield "commits", parse_columns("COMMIT SUBJECT~"), commits
     notices = [
@@ -224,6 +259,22 @@ def _build_tables(home: Home, run: Run, out: Output) -> Iterator[tuple[str, Sequ
         for one in store.records.list_notices(run.id)
     ]
     yield "notices", parse_columns("AT KIND DELIVERED TITLE~"), notices
+
+
+def _build_review_tables(home: Home, run: Run) -> Iterator[tuple[str, Sequence[Column], list[list[str]]]]:
+    from jackline.domain.review import locate_finding
+
+    reviews = home.store().reviews
+    verdicts = [
+        [str(one.review_round), one.agent, one.outcome, str(one.resolved or ""), one.tree[:_TREE_CHARS], one.summary]
+        for one in reviews.list_verdicts(run.id)
+    ]
+    yield "verdicts", parse_columns("ROUND> BY VERDICT RESOLVED> TREE SUMMARY~"), verdicts
+    findings = [
+        [one.id, one.state, one.severity, str(one.review_round), one.agent, locate_finding(one), one.text]
+        for one in reviews.list_findings(run.id)
+    ]
+    yield "findings", parse_columns("ID STATE SEVERITY ROUND> BY WHERE TEXT~"), findings
 
 
 def _format_turn(run: Run, turn: Turn, now: int) -> list[str]:
@@ -277,10 +328,12 @@ def _build_ledger_tables(
 
 
 def _print_last_message(home: Home, run: Run, out: Output) -> None:
-    messages = [turn.last_message for turn in home.store().records.list_turns(run.id) if turn.last_message]
-    if messages:
+    from jackline.domain.run_totals import find_last_message
+
+    message = find_last_message(home.store().records.list_turns(run.id))
+    if message:
         out.print_line(f"\n{out.colorize('last message', 'bold')}")
-        status_text.print_message(messages[-1][:_MAX_MESSAGE_CHARS], out)
+        status_text.print_message(message[:_MAX_MESSAGE_CHARS], out)
 
 
 def _format_span(started: int, ended: int | None, now: int) -> tuple[str, str]:

@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app import trust
-from jackline.app.home import make_redactor
-from jackline.app.own_files import find_unconfirmed
+from jackline.app.environment import make_redactor
+from jackline.app.own_files import find_unconfirmed, revoke_trust, trust_project
 from jackline.clock import wall_ms
 from jackline.errors import Refused
 from jackline.formatting import format_iso, format_local, make_printable
@@ -39,7 +39,7 @@ def configure(parser: CommandParser) -> None:
 def execute(args: Namespace, home: Home, out: Output) -> int:
     folder = os.getcwd()
     if args.revoke:
-        trust.revoke_trust(home, folder)
+        revoke_trust(home, folder)
     elif not args.show and not _ask_for_trust(home, folder, out):
         out.print_line("not trusted: nothing was changed")
         return _DECLINED
@@ -75,7 +75,7 @@ def _ask_for_trust(home: Home, folder: str, out: Output) -> bool:
     if not ask_confirmation("Trust these files?", out, default=False):
         return False
     home.create()
-    trust.trust_project(home, folder, digest)
+    trust_project(home, folder, digest)
     return True
 
 

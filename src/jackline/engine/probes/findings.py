@@ -57,7 +57,7 @@ def combine_findings(findings: Sequence[ProbeFinding]) -> ProbeFinding:
 
 _OUTPUT = 4 * 1024 * 1024
 _TEXT = 2_000
-_SILENT = {
+SILENT = {
     "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never", "GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "GH_PAGER": "cat",
     "NO_COLOR": "1", "LC_ALL": "C",
@@ -109,7 +109,7 @@ class ProbeContext(NamedTuple):
             result = run_command(
                 words,
                 cwd=folder or self.folder,
-                env={**self.env, **_SILENT, **variables},
+                env={**self.env, **SILENT, **variables},
                 timeout_s=self.seconds_left,
                 output_limit=_OUTPUT,
                 below=self.warden,

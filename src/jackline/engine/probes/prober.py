@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline import crash_points
 from jackline.clock import boot_ms
+from jackline.domain.call_gate import HOST
 from jackline.domain.states import CallClass, ReasonCode, Replay
 from jackline.engine import probes
 from jackline.engine.command_runner import StillWanted, always_wanted, run_command
@@ -57,14 +58,17 @@ class Prober:
         whole: Callable[[Call], str] = lambda call: call.input,
         wanted: StillWanted = always_wanted,
         wait_for_host: Callable[[], bool] = lambda: False,
+        host_env: Mapping[str, str] | None = None,
     ) -> None:
         """Probes run ungated, below the attempt's warden. `whole` returns the full input of a call.
 
         Once the result is not `wanted` any more, the running probe is killed and no other starts. `wait_for_host` waits
-        out the grace time of another host; it returns False if there is none.
+        out the grace time of another host; it returns False if there is none. `host_env` is the environment of the
+        host's own effects.
         """
         self._spec, self._env, self._timeout_s, self._warden = spec, env, timeout_s, warden
         self._whole, self._wanted, self._wait_for_host = whole, wanted, wait_for_host
+        self._host_env = env if host_env is None else host_env
 
     def probe_call(self, call: Call, at: int, other_host: str = "") -> Settlement | None:
         """Settle a call by its probe, or by its rule's replay; None if there is neither.
@@ -105,7 +109,10 @@ class Prober:
     def _run_probe(self, probe: Callable[[Call, Rule, Warden], ProbeFinding], call: Call, rule: Rule) -> ProbeFinding:
         """Run a probe; if it cannot be started, the reason is its evidence."""
         try:
-            finding = probe(call, rule, self._warden())
+            try:
+                finding = probe(call, rule, self._warden())
+            except WardenLost:  # it reached its deadline while this process was suspended: try below a new one
+                finding = probe(call, rule, self._warden())
         except (SpawnFailed, WardenLost) as error:
             finding = build_unknown(f"it could not be started: {error}")
         return finding if finding.probe else finding._replace(probe=rule.probe)
@@ -116,7 +123,8 @@ class Prober:
             return build_unknown("this version has no such probe")
         deadline = boot_ms() + int(self._timeout_s * 1000)
         whole = self._whole(call)
-        context = (self._spec.workspace, self._env, deadline, warden, self._wanted)
+        env = self._host_env if call.door == HOST else self._env
+        context = (self._spec.workspace, env, deadline, warden, self._wanted)
         finding = probe(ProbeContext(call, parse_json(whole), read_stored_inputs(call), *context))
         if finding.verdict == DID_NOT and probes.compares_input(rule.probe) and REDACTED in whole:
             return build_unknown(

@@ -136,10 +136,12 @@ class ProcessTree:
         return {pid: table[pid] for pid in find_descendants(table, [os.getpid()], spare)}
 
     def terminate(self) -> None:
-        pids = self.find_living() if LINUX else [pid for pid, status in self.statuses.items() if status is None]
-        for pid in pids:
-            send_signal(pid, signal.SIGTERM)
-            send_signal(pid, signal.SIGCONT)  # a stopped process handles SIGTERM only after SIGCONT
+        """Send SIGTERM to all while they are stopped: an agent would report a killed tool as one that failed."""
+        watched = [pid for pid, status in self.statuses.items() if status is None]
+        pids = list(self._freeze(())) if LINUX else watched
+        for number in (signal.SIGTERM, signal.SIGCONT):  # a stopped process handles SIGTERM only after SIGCONT
+            for pid in pids:
+                send_signal(pid, number)
 
     def kill_all(self, spare: Collection[int] = (), patience_ms: int = PATIENCE_MS) -> tuple[set[int], int]:
         """Kill everything except `spare` and its descendants. Return the pids, and the number of survivors."""

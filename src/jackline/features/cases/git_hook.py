@@ -114,7 +114,9 @@ def _find_hooks_folder(folder: str, environ: Mapping[str, str]) -> str:
     from jackline.engine.git import Git
     from jackline.engine.settings import select_inherited_variables
 
-    output = Git(workspace=folder, env=select_inherited_variables(environ)).run("rev-parse", "--git-path", "hooks")
+    output = Git(workspace=folder, env=select_inherited_variables(environ), has_hooks=True).run(
+        "rev-parse", "--git-path", "hooks"
+    )
     if not output or not output.strip("\n"):
         if os.path.exists(os.path.join(find_worktree(folder), ".git")):
             raise Refused(f"git cannot find the hooks of {folder}: see `git status`")

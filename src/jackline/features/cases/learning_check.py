@@ -40,7 +40,7 @@ def build_result(review: learning.LearningReview) -> CheckResult:
     names = f"{', '.join(review.unresolved[:_MOST_NAMED])}{more}"
     are = "learnings are" if count > 1 else "learning is"
     command = f"`jackline case learning review --case {review.first}`"
-    detail = f"{count} {are} unresolved ({names}): {command} shows what is missing; a resume tells the agent"
+    detail = f"{count} {are} unresolved ({names}): {command} shows what is missing"
     return CheckResult(exit_code=1, output=review.output, detail=detail)
 
 

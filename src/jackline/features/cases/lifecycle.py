@@ -68,7 +68,7 @@ def start_case(home: Home, opening: Opening, *, skip_intake: bool = False, at: C
         risks=_check_texts(opening.risks, "--risk"),
         non_goals=_check_texts(opening.non_goals, "--non-goal"),
     )
-    preflight.reject_secret_proof("\n".join(problem.expected_verification), "--verify")
+    preflight.reject_secret_proof(home, "\n".join(problem.expected_verification), "--verify")
     plan = None if skip_intake else run_intake(home, request, at)
     problem = problem._replace(intake_plan=plan, dirty_worktree=list_changes(at.path))
     now = wall_ms()

@@ -184,7 +184,7 @@ def _parse_moment(text: str, wrong: str) -> int:
 def _follow(args: Namespace, home: Home, query: TimelineQuery, out: Output) -> int:
     from jackline.cli.follow_run import Interrupts
 
-    def interrupt() -> None:
+    def interrupt(_why: object = None) -> None:
         raise KeyboardInterrupt  # stop waiting, with the exit code of an interrupted command
 
     with Interrupts() as interrupts:

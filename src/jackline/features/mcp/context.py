@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.app.home import Home
+    from jackline.features.bridge.bridge_message import BridgeReader
 
 
 LONGEST_VALUE = 2_000  # characters of a value in a list; a tool for one thing returns the whole value
@@ -33,9 +34,11 @@ def limit_json(text: str) -> Any:  # noqa: ANN401 - any JSON
 class ToolContext:
     """One home, for tools that run in parallel threads."""
 
-    def __init__(self, home: Home, environ: Mapping[str, str]) -> None:
+    def __init__(self, home: Home, environ: Mapping[str, str], member: BridgeReader | None = None) -> None:
+        """`member`: the name under which this server joined a run from outside."""
         self._home = home
-        self._environ = environ
+        self.environ = environ
+        self.member = member
         self._making = threading.Lock()
         self._is_made = False
 
@@ -46,8 +49,8 @@ class ToolContext:
 
     @property
     def run_id(self) -> str | None:
-        """The run in which the server was started."""
-        return identity.read_run_id(self._environ)
+        """The run in which the server was started, or which it joined."""
+        return self.member.run_id if self.member else identity.read_run_id(self.environ)
 
     def format_command(self, *words: str) -> str:
         """A command that works without the environment of this process."""

@@ -98,7 +98,7 @@ def register_run_tools(server: StateServer, context: ToolContext) -> None:
         if not run_id:
             raise UsageError("this server was not started inside a run: pass a run id")
         with context.open() as home:
-            return _build_run_answer(home.find(run_id))
+            return _build_run_answer(home.store().wakeups.adjust_wake_time(home.find(run_id)))
 
 
 def _build_run_answer(run: Run) -> RunAnswer:

@@ -29,6 +29,7 @@ from jackline.features.reports.dashboard_page import (
     WaitingRun,
 )
 from jackline.features.reports.report_queries import ReportQueries
+from jackline.features.reports.unattended import read_unattended
 from jackline.formatting import DAY_MS, format_date
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ def read_dashboard(home: Home) -> Dashboard:
     board = collect_dashboard(home.store(), wall_ms())
     lost = home.find_lost([run.id for run in board.running])
     return board._replace(
+        unattended=read_unattended(home, [run.id for run in board.queued], board.at),
+        worktrees={one.run_id: one.name for one in home.store().worktrees.list_present()} if board.running else {},
         program=program,
         words=words,
         note=note,
@@ -198,7 +201,9 @@ def collect_dashboard(store: Store, now: int) -> Dashboard:
         imported=[line.id for line in failed if (run := store.runs.get(line.id)) is not None and run.spec.imported],
         queued=queries.list_runs_in(RunState.QUEUED, _MOST),
         queued_count=queries.count_runs(RunState.QUEUED, COUNTED),
-        parked=[run for reason in PARKED for run in queries.list_runs_waiting(reason, _MOST)][:_MOST],
+        parked=store.wakeups.adjust_wake_times(
+            [run for reason in PARKED for run in queries.list_runs_waiting(reason, _MOST)][:_MOST]
+        ),
         kinds=[
             KindCount(kind=kind, status=one, items=count)
             for one in LIVE

@@ -5,10 +5,11 @@ Text of agents and callers is in code spans, so that it cannot become a link, HT
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import RunState, WaitReason, WorkStatus
+from jackline.features.reports.unattended_page import Unattended, render_unattended
 from jackline.features.work.work_item import build_answer_command
 from jackline.formatting import (
     format_code,
@@ -76,7 +77,7 @@ class KindCount(NamedTuple):
 
 @stored_as(
     "at words program note waiting items_waiting running failed imported queued queued_count parked kinds spending "
-    "today in_flight dead events learnings lost"
+    "today in_flight dead events learnings lost unattended worktrees"
 )
 class Dashboard(NamedTuple):
     """The dashboard at one moment. A list may have one more element than is shown, which means that there are more."""
@@ -101,6 +102,8 @@ class Dashboard(NamedTuple):
     events: Sequence[EventLine] = ()
     learnings: Sequence[Learning] = ()
     lost: Sequence[LostRun] = ()
+    unattended: Unattended = Unattended()
+    worktrees: Mapping[str, str] = {}  # the names of the worktrees of runs, by run
 
 
 def render_dashboard(board: Dashboard) -> str:
@@ -110,7 +113,7 @@ def render_dashboard(board: Dashboard) -> str:
         _render_running(board),
         _render_failed(board),
         _render_queue(board),
-        ("## Schedules", "", "None: this version of jackline has no schedules.", ""),
+        render_unattended(board.unattended),
         _render_spend(board),
         _render_work(board),
         _render_events(board),
@@ -167,7 +170,8 @@ def _render_running(board: Dashboard) -> Iterator[str]:
             format_code(run.id),
             run.phase or "-",
             format_code(run.agent),
-            format_code(run.task),
+            format_code(run.task)
+            + (f" in {format_code(board.worktrees[run.id])}" if run.id in board.worktrees else ""),
             format_utc(run.started_at),
             format_duration(board.at - (run.started_at or board.at)),
             format_cost(run.usd_micros, run.usd_estimated),
@@ -207,7 +211,7 @@ def _render_queue(board: Dashboard) -> Iterator[str]:
             format_code(run.agent),
             format_code(run.task),
             format_utc(run.created_at),
-            format_utc(run.wake_at),
+            format_utc(run.wake_at) if run.wake_at else board.unattended.waits.get(run.id, "-"),
             _format_board_command(board, "resume", run.id),
         ]
         for run in (*board.queued[:SHOWN], *board.parked[:SHOWN])

@@ -7,8 +7,18 @@ from typing import Any
 
 from jackline.domain.states import RunState
 from jackline.features.reports.lines import EventLine, ItemLine, Learning, RunLine, Spending
+from jackline.named import NamedTuple
 from jackline.store.driver import Row, clean
 from jackline.store.parts import StorePart
+
+
+class UnattendedParts(NamedTuple):
+    """Whether there is any of each."""
+
+    services: bool
+    schedules: bool
+    triggers: bool
+    stuck: bool
 
 
 class ReportQueries(StorePart):
@@ -56,6 +66,10 @@ class ReportQueries(StorePart):
     def list_newest_learnings(self, limit: int) -> list[Learning]:
         """Learnings of all cases, newest first."""
         return [parse_learning(row) for row in self._report("report_newest_learnings", limit=limit)]
+
+    def find_unattended(self) -> UnattendedParts:
+        """Whether there are services that were not stopped, schedules, triggers, and notices that were not taken."""
+        return UnattendedParts(*(bool(count) for count in self._report("report_unattended")[0]))
 
     def _report(self, name: str, **values: object) -> list[Row]:
         return self._driver.read(lambda statements: statements.all(name, values))

@@ -11,6 +11,7 @@ from jackline.domain.events import GENESIS, Fact, place
 from jackline.domain.states import WORK_ENDED, WorkStatus
 from jackline.domain.transitions import TransitionRefused, next_work
 from jackline.errors import ItemConflict, ItemRefused, NoItem, UsageError
+from jackline.features.work.item_notices import build_death_notice, build_question_notice
 from jackline.features.work.item_queries import ITEM, ITEM_COLUMNS, WORDS, build_item, build_item_values
 from jackline.features.work.run_questions import find_asking_run
 from jackline.features.work.work_item import LONGEST_NAME, WorkItem, get_item_stream, is_item_name
@@ -42,7 +43,14 @@ class WorkQueue(StorePart):
         if not 1 <= new.max_attempts <= _MOST:
             raise UsageError(f"a work item has between 1 and {_MOST} attempts")
         wanted = _build_item(redaction.redact_new_item(self.redactor, new), at)
-        return self._driver.write(lambda statements: _enqueue(statements, wanted, at, actor))
+
+        def enqueue(statements: Statements) -> tuple[WorkItem, bool]:
+            item, is_new = _enqueue(statements, wanted, at, actor)
+            if is_new and item.question:
+                self._ask(statements, item, at)
+            return item, is_new
+
+        return self._driver.write(enqueue)
 
     def claim(self, item_id: str, owner: str, lease_ms: int, at: int) -> WorkItem:
         """Claim one item that is pending or whose lease ran out; NotFound, or Refused with its holder.
@@ -50,7 +58,12 @@ class WorkQueue(StorePart):
         An item without attempts left is buried instead, and refused.
         """
         _refuse_name("owner", owner)
-        item = self._driver.write(lambda one: _claim(one, _lock_claimable(one, item_id), owner, lease_ms, at))
+
+        def claim(statements: Statements) -> WorkItem:
+            item = _claim(statements, _lock_claimable(statements, item_id), owner, lease_ms, at)
+            return self._report_death(statements, item, at)
+
+        item = self._driver.write(claim)
         if item.status is not WorkStatus.IN_FLIGHT:
             raise ItemRefused(f"work item {item_id} has used up its {item.max_attempts} attempts: it has failed now")
         return item
@@ -64,7 +77,9 @@ class WorkQueue(StorePart):
 
         def take(statements: Statements) -> WorkItem | None:
             item = _pick_next(statements, kinds)
-            return None if item is None else _claim(statements, item, owner, lease_ms, at)
+            if item is None:
+                return None
+            return self._report_death(statements, _claim(statements, item, owner, lease_ms, at), at)
 
         while True:  # a burial is committed before the next item is picked
             item = self._driver.write(take)
@@ -103,7 +118,12 @@ class WorkQueue(StorePart):
     def release(self, hold: Hold, at: int, notes: str | None = None) -> WorkItem:
         """Return an item to the queue; after its last attempt it is buried: failed, and dead."""
         redacted = self._redact(notes)
-        return self._driver.write(lambda one: _release(one, _lock_held(one, hold), at, hold.owner, redacted))
+
+        def release(statements: Statements) -> WorkItem:
+            item = _release(statements, _lock_held(statements, hold), at, hold.owner, redacted)
+            return self._report_death(statements, item, at)
+
+        return self._driver.write(release)
 
     def requeue(self, item_id: str, older_than: int, at: int, actor: str) -> WorkItem | None:
         """Return an abandoned item to the queue; None if it is not in flight and abandoned.
@@ -115,7 +135,9 @@ class WorkQueue(StorePart):
             item = _lock_item(statements, item_id)
             held = item.status is WorkStatus.IN_FLIGHT
             given_up = held and (item.updated_at < older_than or _is_lease_over(statements, item_id))
-            return _release(statements, item, at, actor, None) if given_up else None
+            if not given_up:
+                return None
+            return self._report_death(statements, _release(statements, item, at, actor, None), at)
 
         return self._driver.write(requeue)
 
@@ -136,22 +158,40 @@ class WorkQueue(StorePart):
         def park(statements: Statements) -> WorkItem:
             item = _lock_held(statements, hold)
             after = _apply_change(item, "wait")._replace(question=asked, answer="")
-            return _write(statements, item, after, build_waiting(asked), at, hold.owner)
+            after = _write(statements, item, after, build_waiting(asked), at, hold.owner)
+            self._ask(statements, after, at)
+            return after
 
         return self._driver.write(park)
 
     def answer(self, item_id: str, answer: str, at: int, actor: str) -> WorkItem:
         """Answer an item: it is pending again, with its attempts unchanged."""
+        return self._driver.write(lambda statements: self.answer_within(statements, item_id, answer, at, actor))
+
+    def answer_within(
+        self, statements: Statements, item_id: str, answer: str, at: int, actor: str, via: str = ""
+    ) -> WorkItem:
+        """The same in a transaction of the caller; refused before anything is written. `via`: how the answer came."""
         redacted = self._redact(answer) or ""
+        item = _lock_item(statements, item_id)
+        after = _apply_change(item, "answer")._replace(answer=redacted)
+        after = _write(statements, item, after, build_answered(redacted, via), at, actor)
+        self._wake_asking_run(statements, item, at)
+        return after
 
-        def write_answer(statements: Statements) -> WorkItem:
-            item = _lock_item(statements, item_id)
-            after = _apply_change(item, "answer")._replace(answer=redacted)
-            after = _write(statements, item, after, build_answered(redacted), at, actor)
-            self._wake_asking_run(statements, item, at)
-            return after
+    def _ask(self, statements: Statements, item: WorkItem, at: int) -> None:
+        """Write the notice of an item that waits for a person."""
+        run_id = find_asking_run(item)
+        if run_id and statements.one("get_run", {"id": clean(run_id)}) is None:  # of another home
+            run_id = ""
+        spec = self._store.load_spec(statements, run_id) if run_id else None
+        self._store.notices.add_within(statements, build_question_notice(item, run_id, spec, at))
 
-        return self._driver.write(write_answer)
+    def _report_death(self, statements: Statements, item: WorkItem, at: int) -> WorkItem:
+        """Write the notice of an item that was buried just now."""
+        if item.dead:
+            self._store.notices.add_within(statements, build_death_notice(item, at))
+        return item
 
     def _wake_asking_run(self, statements: Statements, before: WorkItem, at: int) -> None:
         """Let the run continue whose agent asked, if that was its last open question."""
@@ -396,9 +436,9 @@ def build_waiting(question: str) -> Fact:
     return Fact("work.waiting", {"question": question})
 
 
-def build_answered(answer: str) -> Fact:
-    """The answer of a person."""
-    return Fact("work.answered", {"answer": answer})
+def build_answered(answer: str, via: str = "") -> Fact:
+    """The answer of a person; `via` is how it came, empty for a command."""
+    return Fact("work.answered", {"answer": answer, **({"via": via} if via else {})})
 
 
 def _build_notes(notes: str | None) -> dict[str, str]:

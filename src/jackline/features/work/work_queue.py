@@ -70,6 +70,7 @@ def enqueue_item(  # noqa: PLR0913 - what an item has
         item_schemas.refuse_invalid(path, value)
     made = _open_queue(home.store(create=True)).enqueue(new, clock.wall_ms(), name)
     _notify_change(home)
+    home.wake_services()  # a trigger may wait for such an item, and a question has a notice
     return made
 
 
@@ -148,6 +149,7 @@ def wait_for_human(home: Home, item_id: str, question: str, owner: str = "", tok
     asked, hold = _check_question(question), Hold(item_id=item_id, owner=_choose_actor(owner), token=token)
     item = _open_queue(_open_store(home, item_id)).park(hold, asked, clock.wall_ms())
     _notify_change(home)
+    home.wake_services()
     return item
 
 
@@ -161,6 +163,7 @@ def answer_item(home: Home, item_id: str, text: str, actor: str = "") -> WorkIte
         item_id, _check_length(text), clock.wall_ms(), _choose_actor(actor)
     )
     _notify_change(home)
+    home.wake_services()
     return item
 
 

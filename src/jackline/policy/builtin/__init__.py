@@ -77,10 +77,12 @@ LOCAL_VIEW = Rule(name="local.view", tool="", call_class=CallClass.LOCAL, replay
 LOOPBACK_REQUEST = Rule(name="loopback.request", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
 LOCAL_DATABASE = Rule(name="local.database", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
 DATABASE_READ = Rule(name="read.database", tool="", call_class=CallClass.READ, replay=Replay.REPORT)
+# The proof's command in a reviewer's copy of the work, whatever class it has otherwise; see reader_turns.py.
+REVIEW_PROOF = Rule(name="review.proof", tool="", call_class=CallClass.LOCAL, replay=Replay.REPORT)
 _ZONE_RULES = (
     UNPARSED, NOTHING_RUN, INSIDE_WRITE, INEXACT_WRITE, OUTSIDE_WRITE, OUTSIDE_FILE, OUTSIDE_DELETE, ROOT_DELETE,
     VARIABLE_DELETE, HOOKS_WRITE, LOOPBACK_REQUEST, LOCAL_DATABASE, DATABASE_READ, FETCHED_SCRIPT, LOCAL_VIEW,
-    FETCH_SEND, WORK_DISCARD,
+    FETCH_SEND, WORK_DISCARD, REVIEW_PROOF,
 )  # fmt: skip
 COMMAND_RULES = (
     *effect_commands.FIRST, *FIRST_LOCALS, *READS, *NEWER_READS, *effect_commands.SECOND, *NEWER_EFFECTS, *LOCALS,

@@ -33,13 +33,18 @@ ReportFindings report_findings invalid DeferredToolPlaceholder
 # They ask for the output of a background task that a crash has ended: never replayed.
 _OUTPUTS = "TaskOutput TaskResult BashOutput AgentOutputTool get_command_output read_background"
 _TASKS = "Task Agent task agent spawn_agent delegate_to_agent"  # subagents, whose own calls pass the gate
+# An agent's own list of what it still has to do.
+_NOTES = "TodoWrite TodoRead todowrite todoread write_todos todo_write update_plan TaskCreate TaskUpdate"
+_BRIDGE = "send_to_agent receive_messages bridge_status"  # of jackline's own server: messages between agents
 # Tools of jackline's own MCP server, with the prefixes that the CLIs add. They only change jackline's own state.
 _OWN_PREFIXES = ("mcp__jackline__", "mcp_jackline_", "jackline_")
-_OWN_READS = "case_status case_handoff case_learning_review work_get work_list events_tail events_search run_status"
+_OWN_READS = """
+case_status case_handoff case_learning_review work_get work_list events_tail events_search run_status bridge_status
+"""
 _OWN_LOCALS = """
 case_start case_hypothesis_add case_hypothesis_resolve case_evidence_add case_command_add case_learning_add case_close
 work_enqueue work_next work_claim work_renew work_resolve work_release work_annotate work_wait_human
-events_append ask_human ask_human_result
+events_append ask_human ask_human_result send_to_agent receive_messages
 """
 # Closing a case runs its verification commands, so both tools are classified like a shell.
 VERIFIER_FIELDS = {
@@ -49,14 +54,18 @@ VERIFIER_FIELDS = {
 }
 
 
+def _add_prefixes(names: str) -> str:
+    return " ".join(f"{prefix}{name}" for name in names.split() for prefix in _OWN_PREFIXES)
+
+
+# What a turn that only reads may call besides reads: nothing of this changes a file.
+READER_TOOLS = frozenset(f"{_TASKS} {_NOTES} {_add_prefixes(_BRIDGE)}".split())
+
+
 def _build_rules(names: str, kind: CallClass) -> tuple[Rule, ...]:
     return tuple(
         Rule(name=f"builtin.{tool}", tool=tool, call_class=kind, replay=Replay.REPORT) for tool in names.split()
     )
-
-
-def _add_prefixes(names: str) -> str:
-    return " ".join(f"{prefix}{name}" for name in names.split() for prefix in _OWN_PREFIXES)
 
 
 TOOL_RULES = (

@@ -30,7 +30,7 @@ _FILLERS = frozenset({"mcp", "server", "plugin", "claude", "ai"})  # around the 
 _NOUNS = frozenset({"pull request", "merge request"})  # nouns that contain a verb
 
 
-class McpServer(NamedTuple):
+class KnownServer(NamedTuple):
     """A well-known server: how its tools are classified beyond the verbs in their names."""
 
     names: str  # spellings, without case and separators
@@ -42,47 +42,47 @@ class McpServer(NamedTuple):
 
 
 _SERVERS = (
-    McpServer(names="github", target="github:{owner|}/{repo|}", reads="query run_secret_scanning"),
-    McpServer(names="gitlab", target="gitlab:{project_id|}"),
-    McpServer(names="slack", target="slack:{channel_id|channel|}",
-              reads="conversations_history channels_list users_list"),
-    McpServer(names="linear", target="linear:{id|issueId|teamId|team|}"),
-    McpServer(names="atlassian jira confluence mcpatlassian",
-              target="atlassian:{issueIdOrKey|issue_key|pageId|page_id|}",
-              reads="atlassianUserInfo"),
-    McpServer(names="notion notionapi", target="notion:{page_id|database_id|block_id|}",
-              reads="API-post-search API-post-database-query query-database notion-search notion-fetch"),
-    McpServer(names="sentry", reads="analyze_issue_with_seer"),
-    McpServer(names="stripe", target="stripe:{customer|id|}"),
-    McpServer(names="gdrive googledrive", target="drive:{fileId|file_id|}"),
-    McpServer(names="gmail googlemail", target="mail:{to|}"),
-    McpServer(names="googlecalendar gcal calendar", target="calendar:{calendarId|calendar_id|}:{eventId|event_id|}"),
-    McpServer(names="discord telegram teams", target="message:{channel_id|chat_id|}"),
+    KnownServer(names="github", target="github:{owner|}/{repo|}", reads="query run_secret_scanning"),
+    KnownServer(names="gitlab", target="gitlab:{project_id|}"),
+    KnownServer(names="slack", target="slack:{channel_id|channel|}",
+                reads="conversations_history channels_list users_list"),
+    KnownServer(names="linear", target="linear:{id|issueId|teamId|team|}"),
+    KnownServer(names="atlassian jira confluence mcpatlassian",
+                target="atlassian:{issueIdOrKey|issue_key|pageId|page_id|}",
+                reads="atlassianUserInfo"),
+    KnownServer(names="notion notionapi", target="notion:{page_id|database_id|block_id|}",
+                reads="API-post-search API-post-database-query query-database notion-search notion-fetch"),
+    KnownServer(names="sentry", reads="analyze_issue_with_seer"),
+    KnownServer(names="stripe", target="stripe:{customer|id|}"),
+    KnownServer(names="gdrive googledrive", target="drive:{fileId|file_id|}"),
+    KnownServer(names="gmail googlemail", target="mail:{to|}"),
+    KnownServer(names="googlecalendar gcal calendar", target="calendar:{calendarId|calendar_id|}:{eventId|event_id|}"),
+    KnownServer(names="discord telegram teams", target="message:{channel_id|chat_id|}"),
     *(
-        McpServer(names=name)
+        KnownServer(names=name)
         for name in (
             "figma", "asana", "trello", "todoist", "clickup", "airtable", "monday", "hubspot", "zendesk", "pagerduty",
             "datadog", "cloudflare", "vercel", "netlify", "heroku", "supabase", "aws", "gcp", "azure", "kubernetes",
             "docker",
         )
     ),
-    McpServer(names="filesystem fs", target="file:{path|destination|}"),
-    McpServer(names="git", rest=CallClass.LOCAL, changes=CallClass.LOCAL, reads="git_log git_diff git_diff_unstaged "
-              "git_diff_staged git_branch"),
-    McpServer(names="memory knowledgegraph", rest=CallClass.READ, changes=CallClass.LOCAL),
-    McpServer(names="fetch time sequentialthinking context7 bravesearch brave exa tavily deepwiki perplexity "
-              "microsoftdocs awsdocs", rest=CallClass.READ, changes=CallClass.READ),
-    McpServer(names="puppeteer playwright browser chromedevtools browserbase", rest=CallClass.UNKNOWN,
-              changes=CallClass.UNKNOWN,
-              reads="navigate navigate_page screenshot take_screenshot snapshot take_snapshot browser_navigate "
-              "browser_navigate_back browser_snapshot browser_take_screenshot browser_console_messages "
-              "browser_network_requests browser_wait_for browser_hover browser_close browser_resize browser_tabs "
-              "browser_tab_list puppeteer_navigate puppeteer_screenshot puppeteer_hover list_console_messages "
-              "list_network_requests wait_for"),
-    McpServer(names="postgres postgresql", sql="psql"),
-    McpServer(names="mysql mariadb", sql="mysql"),
-    McpServer(names="sqlite", sql="sqlite3"),
-    *(McpServer(names=name) for name in ("mongodb", "redis", "clickhouse", "bigquery", "snowflake")),
+    KnownServer(names="filesystem fs", target="file:{path|destination|}"),
+    KnownServer(names="git", rest=CallClass.LOCAL, changes=CallClass.LOCAL, reads="git_log git_diff git_diff_unstaged "
+                "git_diff_staged git_branch"),
+    KnownServer(names="memory knowledgegraph", rest=CallClass.READ, changes=CallClass.LOCAL),
+    KnownServer(names="fetch time sequentialthinking context7 bravesearch brave exa tavily deepwiki perplexity "
+                "microsoftdocs awsdocs", rest=CallClass.READ, changes=CallClass.READ),
+    KnownServer(names="puppeteer playwright browser chromedevtools browserbase", rest=CallClass.UNKNOWN,
+                changes=CallClass.UNKNOWN,
+                reads="navigate navigate_page screenshot take_screenshot snapshot take_snapshot browser_navigate "
+                "browser_navigate_back browser_snapshot browser_take_screenshot browser_console_messages "
+                "browser_network_requests browser_wait_for browser_hover browser_close browser_resize browser_tabs "
+                "browser_tab_list puppeteer_navigate puppeteer_screenshot puppeteer_hover list_console_messages "
+                "list_network_requests wait_for"),
+    KnownServer(names="postgres postgresql", sql="psql"),
+    KnownServer(names="mysql mariadb", sql="mysql"),
+    KnownServer(names="sqlite", sql="sqlite3"),
+    *(KnownServer(names=name) for name in ("mongodb", "redis", "clickhouse", "bigquery", "snowflake")),
 )  # fmt: skip
 _BY_SERVER = {name: server for server in _SERVERS for name in server.names.split()}
 MCP_READ = Rule(name="mcp.read", tool="mcp__*", call_class=CallClass.READ, replay=Replay.REPORT)
@@ -158,7 +158,7 @@ def find_statement_rule(name: str, given: object) -> Rule | None:
     return MCP_READ if is_reading_statement(texts[0], server.sql) else None
 
 
-def _choose(server: McpServer, kind: CallClass) -> Rule | None:
+def _choose(server: KnownServer, kind: CallClass) -> Rule | None:
     by_class = {CallClass.READ: MCP_READ, CallClass.LOCAL: MCP_LOCAL, CallClass.EFFECT: _SERVER_RULES.get(server)}
     return by_class.get(kind)
 
@@ -167,7 +167,7 @@ def _only_reads(words: frozenset[str]) -> bool:
     return bool(words & _READ_VERBS) and not words & _RUN_VERBS
 
 
-def _find_server(name: str) -> McpServer | None:
+def _find_server(name: str) -> KnownServer | None:
     """Find a server by its name, with or without `server`, `mcp` and the name of a plugin around it."""
     whole = _normalize(name)
     if whole in _BY_SERVER:

@@ -5,7 +5,8 @@ SELECT CASE WHEN lease_boot = :clock_boot AND lease_until > :clock_now THEN 0 EL
 
 -- name: take_lease
 UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, phase = :phase, failure = NULL, detail = '',
-    token = :token, cancel_requested = :cancel_requested, owner = :owner,
+    token = :token, cancel_requested = :cancel_requested, owner = :owner, windows = :windows,
+    rounds_from = :rounds_from,
     lease_boot = :clock_boot, lease_until = CAST(:clock_now AS BIGINT) + :lease_ms,
     event_seq = :event_seq, chain_head = :chain_head, updated_at = :at,
     started_at = COALESCE(started_at, :at), finished_at = NULL, archived_at = NULL
@@ -34,6 +35,7 @@ UPDATE attempts SET warden_pid = :pid, warden_started = :started WHERE run_id = 
 -- name: advance_run
 UPDATE runs SET phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
     step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent,
+    review_round = :review_round, rounds_from = :rounds_from, tree = :tree,
     iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
     tokens_cached = :tokens_cached, usd_micros = :usd_micros, usd_estimated = :usd_estimated,
     event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
@@ -42,7 +44,8 @@ WHERE id = :id AND owner = :owner AND token = :token AND state = :running
 -- name: park_or_finish_run
 UPDATE runs SET state = :to, reason = :reason, wake_at = :wake_at,
     phase = :phase, goal = :goal, failure = :failure, detail = :detail, proof = :proof,
-    step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent,
+    step = :step, turn = :turn, iteration = :iteration, retries = :retries, agent = :agent, windows = :windows,
+    review_round = :review_round, rounds_from = :rounds_from, tree = :tree,
     iterations = :iterations, steps = :steps, tokens_input = :tokens_input, tokens_output = :tokens_output,
     tokens_cached = :tokens_cached, usd_micros = :usd_micros, usd_estimated = :usd_estimated,
     owner = NULL, lease_boot = NULL, lease_until = NULL, finished_at = :finished_at,
@@ -61,6 +64,20 @@ INSERT INTO checks ({check}) VALUES ({:check}) ON CONFLICT (run_id, step) DO UPD
 -- name: put_session
 INSERT INTO sessions (run_id, agent, session, updated_at) VALUES (:run_id, :agent, :session, :at)
 ON CONFLICT (run_id, agent) DO UPDATE SET session = excluded.session, updated_at = excluded.updated_at
+
+-- name: put_review_session
+INSERT INTO review_sessions (run_id, agent, role, seat, review_round, session, updated_at)
+VALUES (:run_id, :agent, :role, :seat, :review_round, :session, :at)
+ON CONFLICT (run_id, agent, role, seat, review_round) DO UPDATE SET session = excluded.session, updated_at = excluded.updated_at
+
+-- name: put_iteration
+INSERT INTO iterations ({iteration}) VALUES ({:iteration}) ON CONFLICT (run_id, number) DO UPDATE SET {iteration=}
+
+-- name: put_verdict
+INSERT INTO verdicts ({verdict}) VALUES ({:verdict}) ON CONFLICT (run_id, turn) DO UPDATE SET {verdict=}
+
+-- name: put_finding
+INSERT INTO findings ({finding}) VALUES ({:finding}) ON CONFLICT (run_id, number) DO UPDATE SET {finding=}
 
 -- A session belongs to the run that took it until that run has ended.
 -- name: take_session

@@ -128,9 +128,12 @@ ORDER BY number
 -- Calls that have to be made again: a recovery abandoned them, or voided them because the same key may be sent again.
 -- Not included: a call that a person skipped; a call that is part of another one, and is made again with it; a call that
 -- a later call replaced, whatever the outcome (if that one was cut off, too, it is itself to be made again); and a call
--- during which the turn timed out. A call that failed in front of the agent is the agent's to judge.
+-- during which the turn timed out. A call that failed in front of the agent is the agent's to judge. Nor one of a turn
+-- that only reads: a reviewer's call is not the worker's.
 SELECT {call} FROM calls
 WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AND reason_code <> :gave_up
+    AND turn NOT IN (SELECT number FROM turns WHERE run_id = :run_id AND role <> :work)
+    AND door <> :host
     AND ((state = :abandoned AND (replay = :exact OR replay = :idempotent OR replay = :relaunch))
         OR (state = :void AND call_class = :effect AND cut_off > 0 AND reason_code = :send_again))
     AND id NOT IN (
@@ -141,9 +144,11 @@ WHERE run_id = :run_id AND id >= :since AND parent_id IS NULL AND answer = '' AN
 ORDER BY number
 
 -- name: undone_calls
--- Without an answer a call in doubt becomes void by a probe; the agent knows what was found while it worked.
+-- Without an answer a call in doubt becomes void by a probe; the agent knows what was found while it worked. What a
+-- reviewer tried is not the worker's to make again, and the host makes its own effects again.
 SELECT {call} FROM calls
-WHERE run_id = :run_id AND state = :void AND (call_class = :effect OR answer <> '')
+WHERE run_id = :run_id AND state = :void AND (call_class = :effect OR answer <> '') AND door <> :host
+    AND turn NOT IN (SELECT number FROM turns WHERE run_id = :run_id AND role <> :work)
     AND (finished_at >= :known_since OR (answer <> '' AND finished_at >= :answered_since))
     AND id NOT IN (
         SELECT original FROM calls WHERE run_id = :run_id AND original IS NOT NULL AND decision = :allow
@@ -152,6 +157,10 @@ ORDER BY number
 
 -- name: count_cut_off
 SELECT CAST(COALESCE(SUM(cut_off), 0) AS BIGINT) FROM calls WHERE run_id = :run_id AND key = :key
+
+-- name: newest_attempt_with_new_call
+SELECT CAST(COALESCE(MAX(attempt), 0) AS BIGINT) FROM (
+    SELECT MIN(attempt) AS attempt FROM calls WHERE run_id = :run_id GROUP BY tool, key) AS first_made
 
 -- name: tally
 SELECT COUNT(*),

@@ -13,8 +13,17 @@ SELECT {check} FROM checks WHERE run_id = :run_id ORDER BY step
 -- name: all_sessions
 SELECT agent, session FROM sessions WHERE run_id = :run_id ORDER BY agent
 
+-- name: get_tmux_session
+SELECT session, socket, host, started_at FROM tmux_sessions WHERE run_id = :run_id
+
 -- name: all_health
 SELECT {health} FROM agent_health ORDER BY agent
+
+-- name: recovery_events
+SELECT {event} FROM events WHERE stream = :stream AND kind IN (:claimed, :recovered) ORDER BY seq
+
+-- name: next_agent
+SELECT MIN(agent) FROM runs WHERE agent > :after AND agent < :before
 
 -- name: changes_of_run
 SELECT {changes} FROM run_changes WHERE run_id = :run_id

@@ -98,3 +98,11 @@ SELECT {report_check} FROM checks WHERE run_id = :run_id ORDER BY step
 INSERT INTO spending (day, agent, usd_micros, tokens) VALUES (:day, :agent, :usd_micros, :tokens)
 ON CONFLICT (day, agent) DO UPDATE SET
     usd_micros = spending.usd_micros + excluded.usd_micros, tokens = spending.tokens + excluded.tokens
+
+-- name: report_unattended
+SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM services WHERE stopped_at IS NULL LIMIT 1) AS found),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM schedules LIMIT 1) AS found),
+    (SELECT COUNT(*) FROM (SELECT 1 FROM triggers LIMIT 1) AS found),
+    (SELECT COUNT(*) FROM (
+        SELECT 1 FROM deliveries WHERE state = 'stuck'
+        UNION ALL SELECT 1 FROM deliveries WHERE state = 'pending' AND attempts > 0 LIMIT 1) AS found)

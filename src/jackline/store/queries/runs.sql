@@ -42,6 +42,9 @@ SELECT {message} FROM messages WHERE run_id = :run_id ORDER BY number
 -- name: set_goal
 UPDATE runs SET goal = :goal WHERE id = :id
 
+-- name: reset_windows
+UPDATE runs SET windows = 0, rounds_from = review_round WHERE id = :id
+
 -- name: give_messages
 UPDATE messages SET turn = :turn WHERE run_id = :run_id AND turn IS NULL AND number <= :last
 
@@ -57,12 +60,12 @@ UPDATE runs SET cancel_requested = 1, event_seq = :event_seq, chain_head = :chai
 WHERE id = :id AND state = :state
 
 -- name: cancel_idle_run
-UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, phase = NULL, cancel_requested = 1,
+UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, phase = NULL, cancel_requested = 1, detail = :detail,
     finished_at = :at, event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND state = :state
 
 -- name: queue_waiting_run
-UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, detail = '',
+UPDATE runs SET state = :to, reason = NULL, wake_at = NULL, detail = '', windows = 0, rounds_from = review_round,
     event_seq = :event_seq, chain_head = :chain_head, updated_at = :at
 WHERE id = :id AND state = :state
 
@@ -90,3 +93,9 @@ SELECT id FROM runs WHERE state = :waiting AND reason = :retry
 
 -- name: all_repositories
 SELECT id, path, created_at FROM repositories ORDER BY path
+
+-- name: put_tmux_session
+INSERT INTO tmux_sessions (run_id, session, socket, host, started_at)
+VALUES (:run_id, :session, :socket, :host, :started_at)
+ON CONFLICT (run_id) DO UPDATE SET
+    session = excluded.session, socket = excluded.socket, host = excluded.host, started_at = excluded.started_at

@@ -1,0 +1,107 @@
+"""Lists the runs that a service continues without a person, and lets them start without meeting the same limit.
+
+It claims nothing: `Home.make_attempt` does, and refuses a run that another process has taken up meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.clock import host_name
+from jackline.domain.limit_gate import LimitProbe, decide_start, find_spread_out
+from jackline.domain.states import WaitReason
+from jackline.engine.owner_lock import has_waiter
+from jackline.engine.workspace_guard import continues_itself, is_of_this_boot
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from jackline.app.home import Home
+    from jackline.domain.limit_gate import DueCandidate
+    from jackline.domain.records import Run
+
+_MOST = 1000
+
+
+class DueRun(NamedTuple):
+    """A run to continue now; without a reason it was answered."""
+
+    run_id: str
+    agent: str
+    reason: WaitReason | None
+    wake_at: int | None
+
+
+def list_due(home: Home, at: int) -> list[DueRun]:
+    """The runs to continue now, the longest due first, then the answered ones.
+
+    A run that a living process of this host waits for, or is about to try again, is left to that process; and one that
+    another host began in a shared database to that host. Runs that wait for the same moment start within half a minute
+    after it, and those that wait for the day's budget stay while nothing is left of it. The claim applies the default
+    answer of an approval whose time is over.
+    """
+    if home.is_new:
+        return []
+    wakeups = home.store().wakeups
+    due = wakeups.list_due(at, _MOST)
+    later = find_spread_out(due, at)
+    if any(one.reason is WaitReason.BUDGET for one in due) and not _has_day_budget(home, at):
+        later |= {one.run_id for one in due if one.reason is WaitReason.BUDGET}
+    found = [*(one for one in due if one.run_id not in later), *wakeups.list_answered(_MOST)]
+    return [
+        DueRun(run_id=one.run_id, agent=one.agent, reason=one.reason, wake_at=one.wake_at)
+        for one in _leave_to_others(home, found)
+    ]
+
+
+def find_next_wake(home: Home, after: int) -> int | None:
+    """The first time after `after` at which a waiting run is due."""
+    return None if home.is_new else home.store().wakeups.find_next_wake(after)
+
+
+def _has_day_budget(home: Home, at: int) -> bool:
+    """Whether a turn could reserve something of the day's budget."""
+    limit = round(home.config.get_float("max_usd_per_day") * 1_000_000)
+    return not limit or home.store().spending.find_rest(limit, at) > 0
+
+
+def _leave_to_others(home: Home, found: list[DueCandidate]) -> list[DueCandidate]:
+    """The runs that no living process will continue, as far as this host can tell."""
+    attempts = {one.attempt.run_id: one.attempt for one in home.store().records.list_holders([r.run_id for r in found])}
+    is_shared, host, kept = "://" in home.database, host_name(), []
+    for one in found:
+        attempt = attempts.get(one.run_id)
+        if attempt is None or (is_shared and attempt.host != host) or has_waiter(home.folder(one.run_id)):
+            continue
+        is_retry = one.reason is WaitReason.RETRY and is_of_this_boot(attempt)
+        if not (is_retry and continues_itself(attempt, one.wake_at or 0)):
+            kept.append(one)
+    return kept
+
+
+class LimitGate:
+    """Lets runs start unless their agents rest after a limit; several services may ask at once.
+
+    Open one for each look for work, and ask about each run that is not lost just before it starts, in the order of the
+    candidates and only if nothing else keeps it from starting. `again_at` is when to look again for those that wait.
+    """
+
+    def __init__(self, home: Home, at: int) -> None:
+        """Read the health of all agents once."""
+        self._wakeups, self._at = home.store().wakeups, at
+        self._health = {one.agent: one for one in home.store().records.list_health()}
+        self._probes = {one.agent: one for one in self._wakeups.list_probes()} if self._health else {}
+        self.again_at: int | None = None
+
+    def lets_start(self, run: Run) -> bool:
+        """Whether the run may start now. The first one after a limit is recorded: the others wait for its agent."""
+        decided = decide_start(run.id, run.spec.agents, run.agent, self._health, self._probes, self._at)
+        if not decided.starts:
+            self.again_at = min(self.again_at or decided.again_at, decided.again_at)
+            return False
+        if not decided.probes:
+            return True
+        agent, seen = self._health[decided.probes], self._probes.get(decided.probes)
+        is_taken = self._wakeups.take_probe(agent.agent, agent.until, run.id, self._at, seen)
+        # Even if another service was faster: a run is let through now.
+        self._probes[agent.agent] = LimitProbe(agent.agent, agent.until, run.id if is_taken else "", self._at)
+        return is_taken

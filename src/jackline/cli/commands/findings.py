@@ -1,0 +1,72 @@
+"""`jackline findings`: lists what the reviewers of a run said, and drops findings that a person calls wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.cli import review_text, status_text
+from jackline.cli.parser import NEWEST_HELP
+from jackline.cli.run_choice import find_run
+from jackline.cli.run_json import run_to_json, to_json_values
+from jackline.errors import UsageError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.cli.parser import CommandParser
+    from jackline.domain.records import Run
+
+INSIDE_RUN = ("*",)  # reading; --dismiss is refused by the home
+
+
+def configure(parser: CommandParser) -> None:
+    parser.add_argument("run", metavar="RUN", nargs="?", help=NEWEST_HELP)
+    parser.add_argument(
+        "--dismiss", metavar="FINDING", nargs="+", help="drop open findings, such as F2: they no longer block the run"
+    )
+    parser.add_argument("--reason", metavar="TEXT", help="with --dismiss: why; reviewers get to read it")
+
+
+def execute(args: Namespace, home: Home, out: Output) -> int:
+    if args.reason is not None and not args.dismiss:
+        raise UsageError("--reason is for --dismiss")
+    if args.dismiss and not (args.reason or "").strip():
+        raise UsageError("--dismiss needs a reason: add --reason TEXT")
+    run = find_run(home, args.run)
+    if args.dismiss:
+        return _dismiss(args, home, run, out)
+    verdicts, findings = home.store().reviews.list_verdicts(run.id), home.store().reviews.list_findings(run.id)
+    if out.json:
+        out.print_json({"run": run.id, "verdicts": to_json_values(verdicts), "findings": _to_json(findings)})
+        return 0
+    for verdict in verdicts:
+        out.print_line(review_text.format_verdict(verdict))
+    for finding in findings:
+        for line in review_text.format_finding(finding, out):
+            out.print_line(line)
+    if not verdicts and not findings:
+        out.print_note(f"run {run.id} has no reviews")
+    for line in review_text.list_review_steps(home, run, out)[1:]:
+        out.print_note(line)
+    return 0
+
+
+def _dismiss(args: Namespace, home: Home, run: Run, out: Output) -> int:
+    ids = [word for words in args.dismiss for word in words.split(",") if word]
+    if not ids:
+        raise UsageError(f"name a finding after --dismiss, such as F1; see `jackline findings {run.id}`")
+    dismissed, run = home.dismiss_findings(run, ids, args.reason.strip())
+    if out.json:
+        out.print_json({"run": run_to_json(home, run), "findings": _to_json(dismissed)})
+        return 0
+    out.print_line(f"dismissed: {', '.join(finding.id for finding in dismissed)}")
+    for line in status_text.list_next_steps(home, run, out):
+        out.print_line(f"  {line}")
+    return 0
+
+
+def _to_json(findings: object) -> list[dict[str, object]]:
+    """Convert findings, each with its id."""
+    return [{"id": f"F{one['number']}", **one} for one in to_json_values(findings)]

@@ -1,0 +1,119 @@
+"""Why queued runs have not started, in words. It changes nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from jackline.cli.output import parse_columns
+from jackline.cli.run_json import row_to_json
+from jackline.clock import wall_ms
+from jackline.domain.states import RunState
+from jackline.formatting import format_age, format_iso, format_local, shorten_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.app.home import Home
+    from jackline.cli.output import Output
+    from jackline.store.models import QueueWait, RunSummary
+
+_MOST = 1_000_000
+_MOST_RUNS = 3
+READY = "ready"
+_PATH_COLUMNS = 24
+_COLUMNS = parse_columns("REPOSITORY #> WAITS PRIORITY> AGENT PROMPT~ ADDED")
+_ENDED = {RunState.FAILED: "which failed", RunState.CANCELLED: "which was cancelled"}
+
+
+def explain_waits(home: Home, run_ids: Sequence[str]) -> dict[str, str]:
+    """Say why no service starts each of these runs; empty for one that may, and nothing for one that is not queued."""
+    waits = home.store().queue.list_waits(run_ids) if run_ids else []
+    return {wait.entry.run_id: text for wait, text in describe_waits(home, waits)}
+
+
+def has_wait(home: Home, run_id: str) -> bool:
+    """Whether the queue itself keeps a run from being started now; a limit of its agent does not."""
+    return any(_describe_waits(home, home.store().queue.list_waits([run_id]), wall_ms()))
+
+
+def describe_waits(home: Home, waits: Sequence[QueueWait]) -> list[tuple[QueueWait, str]]:
+    """Return each with the reason; empty if the run may start."""
+    now = wall_ms()
+    found = list(zip(waits, _describe_waits(home, waits, now), strict=True))
+    resets = home.store().wakeups.find_resets([wait.entry.run_id for wait, why in found if not why], now)
+    limits = {run_id: f"limit until {format_local(reset, now)}" for run_id, reset in resets.items()}
+    return [(wait, why or limits.get(wait.entry.run_id, "")) for wait, why in found]
+
+
+def _describe_waits(home: Home, waits: Sequence[QueueWait], now: int) -> list[str]:
+    startable: set[str] = set()
+    if any(wait.entry.batch_slots for wait in waits):
+        startable = {entry.run_id for entry in home.store().queue.list_startable(now, _MOST)}
+    return [_describe_wait(wait, now, is_startable=wait.entry.run_id in startable) for wait in waits]
+
+
+def _describe_wait(wait: QueueWait, now: int, *, is_startable: bool) -> str:
+    entry = wait.entry
+    if entry.held_at is not None:
+        return "held"
+    for run_id, state in wait.earlier:
+        if state in _ENDED:
+            return f"after {run_id}, {_ENDED[RunState(state)]}"
+    if wait.earlier:
+        more = len(wait.earlier) - _MOST_RUNS
+        names = ", ".join(run_id for run_id, _ in wait.earlier[:_MOST_RUNS])
+        return f"after {names}" + (f" and {more} more" if more > 0 else "")
+    if entry.not_before > now:
+        return f"not before {format_local(entry.not_before, now)}"
+    return f"batch {entry.batch} is full" if entry.batch_slots and not is_startable else ""
+
+
+def wait_to_json(wait: QueueWait, text: str) -> dict[str, Any]:
+    """Convert what the queue knows about a run."""
+    entry = wait.entry
+    return {
+        "priority": entry.priority,
+        "not_before": format_iso(entry.not_before or None),
+        "held_at": format_iso(entry.held_at),
+        "after": [run_id for run_id, _ in wait.earlier],
+        "batch": entry.batch,
+        "batch_slots": entry.batch_slots,
+        "added_at": format_iso(entry.added_at),
+        "waits": text,
+    }
+
+
+def print_queue(home: Home, out: Output, limit: int) -> int:
+    """Print the runs that have not started, in the order in which they do, each with the reason why it waits."""
+    found = [] if home.is_new else describe_waits(home, home.store().queue.list_waits(limit=limit + 1))
+    rows = [(home.store().runs.find_matching(wait.entry.run_id, None)[0], wait, why) for wait, why in found[:limit]]
+    if out.json:
+        out.print_json_lines({**row_to_json(home, row), "queue": wait_to_json(wait, why)} for row, wait, why in rows)
+        return 0
+    if not rows:
+        out.print_note("no queued runs; queue one: jackline enqueue PROMPT --agent NAME")
+        return 0
+    if out.stdout.is_terminal:
+        now = wall_ms()
+        out.print_table(_COLUMNS, [_format_line(row, wait, why, now) for row, wait, why in rows])
+    else:
+        out.print_table((), [_format_cells(row, wait, why) for row, wait, why in rows])
+    if not home.has_service():
+        out.print_note(f"no service is running here: nothing starts them until {out.format_command('serve')}")
+    if len(found) > limit:
+        out.print_note(f"more: {out.format_command('list', '--queue', '--limit', str(10 * limit))}")
+    return 0
+
+
+def _format_line(row: RunSummary, wait: QueueWait, why: str, now: int) -> list[str]:
+    path = shorten_path(row.path, os.environ.get("HOME", ""), _PATH_COLUMNS)
+    prompt = " ".join(row.prompt.split()) or row.task
+    priority = str(wait.entry.priority or "")
+    return [path, f"#{row.number}", why or READY, priority, row.agent, prompt, format_age(wait.entry.added_at, now)]
+
+
+def _format_cells(row: RunSummary, wait: QueueWait, why: str) -> list[str]:
+    added_at = str(format_iso(wait.entry.added_at))
+    cells = [row.id, str(row.number), why or READY, str(wait.entry.priority), row.agent, row.task, row.path, added_at]
+    return [*cells, wait.entry.batch, row.prompt]

@@ -1,0 +1,287 @@
+"""Pull requests: what is stored about one, what GitHub says about it, and what follows from that for its run. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jackline.digests import hash_text
+from jackline.domain.records import APPROVED, GREEN, MERGED
+from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
+from jackline.named import NamedTuple, stored_as
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+FIRST_LOOK_MS = 60_000
+_LONGEST_WAIT_MS = 600_000
+_MOST_DOUBLINGS = 4
+NO_CHECKS_MS = 900_000  # after which a commit without any check will not get one
+_PASSED = frozenset({"SUCCESS", "NEUTRAL", "SKIPPED"})
+_MAY_BE_HEARD = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})  # others cannot have write access
+_ANSWERS = frozenset({"CHANGES_REQUESTED", "COMMENTED"})  # states of reviews that ask for something
+
+# The sources of feedback.
+CHECK, COMMENT, REVIEW = "check", "comment", "review"
+
+
+@stored_as(
+    "run_id repository number url branch base head commits state seen published_at pushed_at looked_at next_at quiet "
+    "failures told_at"
+)
+class PullRequest(NamedTuple):
+    """The pull request of a run, as it was last seen."""
+
+    run_id: str
+    repository: str  # HOST/OWNER/NAME
+    number: int
+    url: str
+    branch: str
+    base: str
+    head: str  # the commit that the host pushed last
+    commits: str  # all that it pushed, separated by spaces
+    state: str  # one of those in `run_inputs`
+    seen: str  # a digest of what GitHub said last
+    published_at: int
+    pushed_at: int
+    looked_at: int
+    next_at: int  # when to look again
+    quiet: int = 0  # looks in a row that found nothing new
+    failures: int = 0  # looks in a row that failed
+    told_at: int | None = None  # when a person was last reminded
+
+
+@stored_as("run_id number source origin author text at turn")
+class Feedback(NamedTuple):
+    """A text from outside that the worker's next turn gets, quoted: a failing check, a comment."""
+
+    run_id: str
+    number: int
+    source: str
+    origin: str  # its id: the same text is never given twice
+    author: str
+    text: str
+    at: int
+    turn: int | None = None  # that got it; 0: none, because its author may not write to the repository
+
+
+class CheckState(NamedTuple):
+    """One check of a commit."""
+
+    name: str
+    is_over: bool
+    is_passed: bool
+    job: int = 0  # of GitHub Actions, which has a log
+    text: str = ""  # what the check itself reports
+    url: str = ""
+
+
+class Remark(NamedTuple):
+    """A comment or a review of a person."""
+
+    source: str
+    origin: str
+    author: str
+    text: str
+    place: str = ""  # file and line
+
+
+class PullRequestView(NamedTuple):
+    """A pull request as GitHub describes it."""
+
+    number: int
+    state: str  # OPEN, CLOSED or MERGED
+    head: str
+    url: str = ""
+    decision: str = ""  # of the required reviews; empty if none is required
+    approvals: tuple[str, ...] = ()  # people whose last review approves this head
+    objections: tuple[str, ...] = ()  # people whose last review requests changes
+    checks: tuple[CheckState, ...] = ()  # of the head
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Equal if nothing has changed that a run could wait for."""
+        return hash_text(repr(self))
+
+
+class PullRequestVerdict(NamedTuple):
+    """What a pull request is for its run, and the new feedback in it."""
+
+    state: str
+    detail: str
+    failed: tuple[CheckState, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+
+def judge_pull_request(
+    known: PullRequest, view: PullRequestView, until: str, told: Collection[str], at: int
+) -> PullRequestVerdict:
+    """Decide what a pull request is for its run. `told` are the origins of feedback that is stored already."""
+    if view.state == "MERGED":
+        return PullRequestVerdict(REACHED, f"{known.url} was merged")
+    if view.state == "CLOSED":
+        return PullRequestVerdict(CLOSED, f"{known.url} was closed without a merge")
+    if view.head != known.head:  # checks and reviews of another commit say nothing about the one that was proved
+        if view.head in known.commits.split():
+            return PullRequestVerdict(OPEN, f"{known.url}: GitHub does not show the pushed commit yet")
+        detail = f"somebody pushed {view.head[:12]} to {known.branch}: merge it into the workspace, then resume the run"
+        return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}")
+    running = [check.name for check in view.checks if not check.is_over]
+    failed = tuple(check for check in view.checks if check.is_over and not check.is_passed)
+    remarks = tuple(one for one in view.remarks if one.origin not in told)
+    if remarks or (failed and not running):
+        return _build_red(known, () if running else failed, remarks)
+    if running:
+        return PullRequestVerdict(OPEN, f"{known.url}: waiting for {_list_names(running)}")
+    return _judge_finished(known, view, until, at)
+
+
+def _build_red(known: PullRequest, failed: tuple[CheckState, ...], remarks: tuple[Remark, ...]) -> PullRequestVerdict:
+    names = [f"{_list_names([check.name for check in failed])} failed"] if failed else []
+    people = sorted({one.author for one in remarks})
+    names += [f"{_list_names(people)} commented"] if people else []
+    return PullRequestVerdict(RED, f"{known.url}: {'; '.join(names)}", failed, remarks)
+
+
+def _judge_finished(known: PullRequest, view: PullRequestView, until: str, at: int) -> PullRequestVerdict:
+    """Judge a head whose checks have all passed, if it has any."""
+    if until == MERGED:
+        return PullRequestVerdict(OPEN, f"{known.url}: waiting for the merge")
+    if until == APPROVED:
+        is_approved = view.decision == "APPROVED" or (
+            not view.decision and bool(view.approvals) and not view.objections
+        )
+        if is_approved:
+            return PullRequestVerdict(REACHED, f"{known.url} was approved")
+        return PullRequestVerdict(OPEN, f"{known.url}: waiting for an approval")
+    if view.checks:
+        return PullRequestVerdict(REACHED, f"{known.url}: {_count_checks(len(view.checks))} passed")
+    if at - known.pushed_at < NO_CHECKS_MS:
+        return PullRequestVerdict(OPEN, f"{known.url}: no check has started yet")
+    minutes = NO_CHECKS_MS // 60_000
+    detail = f"{known.head[:12]} has no check after {minutes} minutes, so it never becomes {GREEN}"
+    return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}; does the repository have CI? Resume to look again")
+
+
+def _count_checks(count: int) -> str:
+    return "1 check" if count == 1 else f"{count} checks"
+
+
+def _list_names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"  # noqa: PLR2004
+
+
+def compute_next_look(at: int, quiet: int) -> int:
+    """When to look again after so many looks that found nothing new: after one minute, at most after ten."""
+    return at + min(FIRST_LOOK_MS << min(quiet, _MOST_DOUBLINGS), _LONGEST_WAIT_MS)
+
+
+# --- what GitHub's GraphQL API answers
+
+_COMMENT = "databaseId body author { __typename login } authorAssociation"
+FIELDS = (
+    "number state url headRefOid reviewDecision "
+    "commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { nodes { __typename "
+    "... on CheckRun { databaseId name status conclusion title summary detailsUrl } "
+    "... on StatusContext { context state description targetUrl } } } } } } } "
+    f"comments(last: 50) {{ nodes {{ {_COMMENT} }} }} "
+    f"reviews(last: 50) {{ nodes {{ {_COMMENT} state commit {{ oid }} }} }} "
+    f"reviewThreads(last: 50) {{ nodes {{ isResolved comments(last: 20) {{ nodes {{ {_COMMENT} path line }} }} }} }}"
+)
+
+
+def parse_pull_request(node: Mapping[str, Any]) -> PullRequestView | None:
+    """A pull request from GitHub's answer; None if it is none."""
+    number = node.get("number")
+    head = _get_text(node, "headRefOid")
+    if not isinstance(number, int) or not head:
+        return None
+    reviews = _list_nodes(node, "reviews")
+    latest = {_get_login(one): one for one in reviews if _get_text(one, "state") in {"APPROVED", "CHANGES_REQUESTED"}}
+    return PullRequestView(
+        number=number,
+        state=_get_text(node, "state"),
+        head=head,
+        url=_get_text(node, "url"),
+        decision=_get_text(node, "reviewDecision"),
+        approvals=tuple(
+            login
+            for login, one in latest.items()
+            if _get_text(one, "state") == "APPROVED" and _get_text(_get_dict(one, "commit"), "oid") == head
+        ),
+        objections=tuple(login for login, one in latest.items() if _get_text(one, "state") != "APPROVED"),
+        checks=tuple(_parse_check(one) for one in _list_checks(node, head)),
+        remarks=tuple(_list_remarks(node, reviews)),
+    )
+
+
+def _list_checks(node: Mapping[str, Any], head: str) -> list[dict[str, Any]]:
+    """The checks of the head; those of an older commit, which GitHub may still show after a push, are left out."""
+    commits = [_get_dict(one, "commit") for one in _list_nodes(node, "commits")]
+    rollups = [_get_dict(one, "statusCheckRollup") for one in commits if _get_text(one, "oid") == head]
+    return [check for rollup in rollups for check in _list_nodes(rollup, "contexts")]
+
+
+def _parse_check(node: Mapping[str, Any]) -> CheckState:
+    if node.get("__typename") == "StatusContext":
+        state = _get_text(node, "state")
+        return CheckState(
+            name=_get_text(node, "context"),
+            is_over=state not in {"PENDING", "EXPECTED"},
+            is_passed=state == "SUCCESS",
+            text=_get_text(node, "description"),
+            url=_get_text(node, "targetUrl"),
+        )
+    job = node.get("databaseId")
+    url = _get_text(node, "detailsUrl")
+    return CheckState(
+        name=_get_text(node, "name"),
+        is_over=_get_text(node, "status") == "COMPLETED",
+        is_passed=_get_text(node, "conclusion") in _PASSED,
+        job=job if isinstance(job, int) and "/actions/" in url else 0,
+        text="\n".join(filter(None, (_get_text(node, "title"), _get_text(node, "summary")))),
+        url=url,
+    )
+
+
+def _list_remarks(node: Mapping[str, Any], reviews: Sequence[Mapping[str, Any]]) -> list[Remark]:
+    threads = [one for one in _list_nodes(node, "reviewThreads") if one.get("isResolved") is not True]
+    inline = [comment for thread in threads for comment in _list_nodes(thread, "comments")]
+    asking = [one for one in reviews if _get_text(one, "state") in _ANSWERS]
+    found = ((COMMENT, "comment", _list_nodes(node, "comments")), (REVIEW, "review", asking), (COMMENT, "line", inline))
+    return [
+        Remark(source, f"{kind}-{one['databaseId']}", _get_login(one), _get_text(one, "body"), _format_place(one))
+        for source, kind, nodes in found
+        for one in nodes
+        if _is_persons(one) and isinstance(one.get("databaseId"), int) and _get_text(one, "body").strip()
+    ]
+
+
+def _is_persons(node: Mapping[str, Any]) -> bool:
+    author = _get_dict(node, "author")
+    return author.get("__typename") == "User" and _get_text(node, "authorAssociation") in _MAY_BE_HEARD
+
+
+def _format_place(node: Mapping[str, Any]) -> str:
+    path, line = _get_text(node, "path"), node.get("line")
+    return f"{path}:{line}" if path and isinstance(line, int) else path
+
+
+def _list_nodes(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    nodes = _get_dict(holder, name).get("nodes")
+    return [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
+
+
+def _get_dict(node: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = node.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _get_text(node: Mapping[str, Any], name: str) -> str:
+    value = node.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _get_login(node: Mapping[str, Any]) -> str:
+    return _get_text(_get_dict(node, "author"), "login")

@@ -1,0 +1,87 @@
+"""The host commits what the agent left uncommitted, before the proof. Hooks run as for a commit of the user."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.changes import build_reflog_env
+from jackline.domain.states import Failure
+from jackline.engine.check import CheckResult, HostCheck
+from jackline.engine.command_runner import run_command
+from jackline.engine.git import GitFailed
+from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.engine.tree_files import find_repository, keep_small_files
+from jackline.engine.tree_id import describe_names
+from jackline.engine.work_backup import HOST_IDENTITY
+
+if TYPE_CHECKING:
+    from jackline.domain.records import Run
+    from jackline.engine.review_copy import WorkTrees
+    from jackline.engine.tree_files import WorkingRepository
+    from jackline.store.store import Store
+
+COMMAND = "git commit"
+_SECONDS = 600.0
+_SUBJECT = 72  # characters
+_MOST_NAMED = 10
+_TAIL = 16_384
+
+
+def commit_work(store: Store, run: Run, trees: WorkTrees) -> CheckResult:
+    """Commit all that is not ignored, except large data and what only a proof wrote; never an empty commit."""
+    try:
+        repository = find_repository(trees.git)
+        if repository is None:
+            return _fail("there is no git repository to commit to")
+        return _commit(store, run, trees, repository)
+    except (GitFailed, SpawnFailed, WardenLost, OSError) as error:
+        return _fail(str(error))
+
+
+COMMIT_CHECK = HostCheck(
+    failure=Failure.PROOF,
+    find_command=lambda _store, run: COMMAND if run.spec.commit_work else "",
+    work=commit_work,
+)
+
+
+def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingRepository) -> CheckResult:
+    git = repository.bind(trees.git)._replace(has_hooks=True)
+    if git.read("ls-files", "-z", "--unmerged"):
+        return _fail("there are conflicts in the index: resolve them first")
+    listed = git.read("ls-files", "-z", "--others", "--exclude-standard").split("\0")
+    names = {name for name in listed if name and not name.endswith("/")} - trees.find_proof_files()
+    kept, large = keep_small_files(repository.top, names)
+    git.read("add", "--update", "--", ".")
+    if kept:
+        words = ("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul")
+        git.read(*words, stdin="".join(f"{name}\0" for name in kept))
+    left_out = ", ".join(describe_names(large[:_MOST_NAMED]))
+    note = f"large files are not committed: {left_out}\n" if large else ""
+    if git.run("diff", "--cached", "--quiet", "--no-ext-diff") is not None:
+        return CheckResult(0, f"{note}nothing to commit", "")
+    identity = {} if git.run("var", "GIT_COMMITTER_IDENT") is not None else HOST_IDENTITY
+    done = run_command(
+        ("git", "commit", "--quiet", "-m", _build_message(store, run)),
+        cwd=repository.top,
+        env={**git.env, **identity, **build_reflog_env(run.id), "GIT_TERMINAL_PROMPT": "0"},
+        timeout_s=_SECONDS,
+        output_limit=_TAIL,
+        below=git.warden,
+    )
+    printed = store.redactor.redact((done.stdout_tail + done.stderr_tail).decode("utf-8", "replace"))
+    if done.exit_code == 0 and not done.timed_out:
+        return CheckResult(0, note + printed, "")
+    why = "it took too long" if done.timed_out else f"exit {done.exit_code}"
+    return CheckResult(done.exit_code or 1, printed, f"the host's commit failed ({why}): {COMMAND}")
+
+
+def _build_message(store: Store, run: Run) -> str:
+    lines = store.redactor.redact(run.spec.prompt).strip().splitlines()
+    subject = lines[0].strip() if lines else run.spec.task or "Work of an agent"
+    subject = subject if len(subject) <= _SUBJECT else f"{subject[: _SUBJECT - 1]}…"
+    return f"{subject}\n\nCommitted by jackline in run {run.id}."
+
+
+def _fail(why: str) -> CheckResult:
+    return CheckResult(1, why, f"the host cannot commit the work: {why}")

@@ -1,0 +1,111 @@
+"""Asks GitHub through `gh`, which knows the person's log-in. It only reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from jackline.engine.command_runner import StillWanted, always_wanted, run_command
+from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jackline.engine.command_runner import CommandResult
+    from jackline.engine.process import Warden
+
+_SECONDS = 60.0
+_OUTPUT_BYTES = 8 * 1024 * 1024
+_MAY_WRITE = frozenset({"admin", "maintain", "write"})
+_LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})")
+SILENT = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "GH_PAGER": "cat", "NO_COLOR": "1"}
+NOT_INSTALLED = "gh is not installed: see https://cli.github.com, then `gh auth login`"
+
+
+class GitHubFailed(Exception):
+    """`gh` could not answer; the text says why."""
+
+
+class GitHubClient(NamedTuple):
+    """One repository on GitHub: OWNER/NAME, or HOST/OWNER/NAME."""
+
+    repository: str
+    environ: Mapping[str, str]
+    warden: Warden | None = None
+    wanted: StillWanted = always_wanted
+
+    @property
+    def name(self) -> str:
+        """OWNER/NAME."""
+        return "/".join(self.repository.split("/")[-2:])
+
+    @property
+    def host(self) -> str:
+        """The host, if it is named."""
+        return self.repository.removesuffix(self.name).rstrip("/")
+
+    def query(self, fields: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Ask for fields of the repository by GraphQL; GitHubFailed if gh fails. `parameters` are texts."""
+        owner, _, name = self.name.partition("/")
+        given = parameters or {}
+        declared = "".join(f", ${one}: String!" for one in given)
+        query = (
+            f"query($owner: String!, $name: String!{declared}) "
+            f"{{ repository(owner: $owner, name: $name) {{ {fields} }} }}"
+        )
+        values = {"query": query, "owner": owner, "name": name, **given}
+        words = [word for field, value in values.items() for word in ("-f", f"{field}={value}")]
+        answer = _parse(_require(self._run_api("graphql", *words)))
+        data = answer.get("data")
+        found = data.get("repository") if isinstance(data, dict) else None
+        if not isinstance(found, dict):
+            raise GitHubFailed(f"GitHub does not know {self.repository}, or this log-in may not read it")
+        return found
+
+    def may_write(self, login: str) -> bool:
+        """Whether this person may write to the repository; GitHubFailed if gh cannot tell."""
+        if not _LOGIN.fullmatch(login):
+            return False
+        done = self._run_api(f"repos/{self.name}/collaborators/{login}/permission")
+        if done.exit_code != 0 and b"404" in done.stderr_tail:  # a person who is no collaborator
+            return False
+        return _parse(_require(done)).get("permission") in _MAY_WRITE
+
+    def read_text(self, path: str, most: int) -> str:
+        """The end of a text below the repository's address, such as a log; GitHubFailed if gh fails."""
+        done = self._run_api(f"repos/{self.name}/{path}", output_limit=most)
+        return _require(done).decode("utf-8", "replace")
+
+    def _run_api(self, *words: str, output_limit: int = _OUTPUT_BYTES) -> CommandResult:
+        host = {"GH_HOST": self.host} if self.host else {}  # the flag takes no port
+        try:
+            return run_command(
+                ("gh", "api", *words),
+                cwd="/",
+                env={**self.environ, **SILENT, **host},
+                timeout_s=_SECONDS,
+                output_limit=output_limit,
+                below=self.warden,
+                wanted=self.wanted,
+            )
+        except SpawnFailed:
+            raise GitHubFailed(NOT_INSTALLED) from None
+        except WardenLost as error:
+            raise GitHubFailed(str(error)) from None
+
+
+def _require(done: CommandResult) -> bytes:
+    if done.exit_code != 0:
+        text = " ".join(done.stderr_tail.decode(errors="replace").split())
+        raise GitHubFailed("gh took too long" if done.timed_out else text or f"gh ended with {done.exit_code}")
+    return done.stdout_tail
+
+
+def _parse(text: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        raise GitHubFailed("gh printed something that is not JSON") from None
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,278 @@
+"""Publishes the work of a run: pushes its branch and opens its pull request, each once, as effects of the host.
+
+It never forces a push, never pushes to the default branch, and only to the remote that the repository had when the run
+was created. What was pushed is the content that was proved and reviewed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from jackline.domain.pull_request import PullRequest, compute_next_look
+from jackline.domain.pull_request_text import build_body, build_title
+from jackline.domain.records import DRAFT
+from jackline.domain.run_inputs import OPEN, Published
+from jackline.domain.states import Failure
+from jackline.engine.command_runner import run_command
+from jackline.engine.committed_files import list_uncommitted
+from jackline.engine.git import GitFailed
+from jackline.engine.github_client import GitHubClient, GitHubFailed
+from jackline.engine.host_calls import HostCallFailed
+from jackline.engine.key_inputs import read_push_address
+from jackline.engine.probes.findings import SILENT, describe_exit
+from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.engine.push_repository import make_push_repository
+from jackline.files import write_volatile
+from jackline.named import NamedTuple
+from jackline.policy import own_remotes
+from jackline.policy.git_push_args import HEADS, remove_credentials
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from jackline.domain.records import Run
+    from jackline.engine.git import Git
+    from jackline.engine.host_calls import HostCaller
+    from jackline.engine.push_repository import PushRepository
+    from jackline.store.store import Store
+
+ORIGIN = "origin"
+_PUSH_SECONDS = 600.0
+_GH_SECONDS = 120.0
+_LOOK_SECONDS = 60.0
+_NUMBER = re.compile(r"/pull/(\d+)\b")
+_OPEN_FIELDS = (
+    "pullRequests(headRefName: $branch, states: OPEN, first: 20) { nodes { number url baseRefName isCrossRepository } }"
+)
+
+
+class NotPublished(Exception):
+    """Why the work cannot be published."""
+
+
+class RemoteSilent(Exception):
+    """Why a server did not answer: a later try may succeed."""
+
+
+class WorkChanged(Exception):
+    """The workspace is not what was proved."""
+
+
+class PublishTarget(NamedTuple):
+    """Where the work goes: the branch of a remote, and the branch that it should be merged into."""
+
+    remote: str
+    url: str
+    repository: str  # HOST/OWNER/NAME
+    branch: str
+    commit: str
+
+
+class RemoteState(NamedTuple):
+    """What the remote has now."""
+
+    default: str  # its default branch; empty if it names none
+    branch: str  # the commit of our branch there; empty if it does not exist
+    base: str  # the commit of the branch to merge into
+
+
+class Publisher(NamedTuple):
+    """Publishes the work of one run."""
+
+    store: Store
+    run: Run
+    caller: HostCaller
+    git: Git
+    folder: str  # of the run
+    read_tree: Callable[[], str]  # the content of the workspace now; empty if git cannot tell
+    now: Callable[[], int]
+
+    def publish(self) -> tuple[Published, PullRequest | None]:
+        """Push the branch and open the pull request, as far as that is still to be done."""
+        try:
+            known = self.store.pull_requests.get(self.run.id)
+            target = self._find_target(known)
+            is_done = known is not None and known.head == target.commit
+            request = known if is_done else self._publish(target, known)
+        except HostCallFailed as error:
+            return self._build_failed(str(error), error.doubts), None
+        except NotPublished as error:
+            return self._build_failed(str(error)), None
+        except (RemoteSilent, GitHubFailed) as error:
+            return self._build_failed(str(error))._replace(failure=Failure.CONNECTIVITY), None
+        except WorkChanged as error:
+            return Published(at=self.now(), is_stale=True, detail=str(error)), None
+        return Published(at=self.now()), request
+
+    def _build_failed(self, why: str, doubts: tuple[str, ...] = ()) -> Published:
+        return Published(at=self.now(), failure=Failure.PULL_REQUEST, detail=f"not published: {why}", doubts=doubts)
+
+    def _publish(self, target: PublishTarget, known: PullRequest | None) -> PullRequest:
+        repository = make_push_repository(
+            os.path.join(self.folder, "push.git"), self.git, target.remote, target.url, target.commit
+        )
+        if repository is None:
+            raise NotPublished("git cannot read the repository")
+        try:
+            remote = self._read_remote(repository, target)
+            base = self._choose_base(target, remote, known)
+            if remote.branch != target.commit:
+                self._push(repository, target)
+            return self._open(repository, target, base, known)
+        finally:
+            repository.remove()
+
+    # what is published, and where
+
+    def _find_target(self, known: PullRequest | None) -> PublishTarget:
+        """Find the branch, its commit and its remote; NotPublished if the work must not be pushed as it is."""
+        spec = self.run.spec
+        words = ("rev-parse", "HEAD^{commit}", "HEAD^{tree}", "--symbolic-full-name", "HEAD")
+        lines = (self.git.run(*words) or "").splitlines()
+        if len(lines) != len(("commit", "tree", "branch")):
+            raise NotPublished("the workspace has no commit")
+        commit, tree, ref = lines
+        branch, expected = ref.removeprefix(HEADS), known.branch if known else spec.pr_branch or spec.worktree.branch
+        if branch != expected:
+            raise NotPublished(f"the workspace is on {branch}, not on {expected}: `git switch {expected}`, then resume")
+        if tree != self.run.status.tree:  # else the commit is exactly what was proved, whatever else lies around
+            self._require_committed()
+        url = read_push_address(self.git, ORIGIN)
+        address = own_remotes.normalize_address(url, self.git.workspace)
+        if not url or address not in spec.own_remotes:
+            shown = remove_credentials(url) or "missing"
+            raise NotPublished(f"the remote {ORIGIN} is {shown}, which it was not when the run was created")
+        if branch == spec.own_remotes[address]:
+            raise NotPublished(f"{branch} is the default branch of {ORIGIN}")
+        repository = find_github_repository(address)
+        if not repository:
+            raise NotPublished(f"{remove_credentials(url)} is not the address of a repository on GitHub")
+        return PublishTarget(remote=ORIGIN, url=url, repository=repository, branch=branch, commit=commit)
+
+    def _require_committed(self) -> None:
+        """Require that the commit is the workspace, and the workspace what was proved."""
+        try:
+            changed = list_uncommitted(self.git, os.path.join(self.folder, "publish.index"))
+        except (GitFailed, OSError) as error:
+            raise NotPublished(f"it is unknown what is committed in the workspace: {error}") from error
+        if changed:
+            what = f"the workspace has changes that are not committed, such as {changed[0]}"
+            raise NotPublished(f"{what}: commit them, then resume; with --commit the host does so")
+        if self.run.status.tree and self.read_tree() != self.run.status.tree:
+            raise WorkChanged("the workspace has changed since it was proved")
+
+    def _read_remote(self, repository: PushRepository, target: PublishTarget) -> RemoteState:
+        words = ("git", "ls-remote", "--symref", target.remote, "HEAD", f"{HEADS}*")
+        try:
+            result = run_command(
+                words,
+                cwd=self.git.workspace,
+                env={**self.caller.env, **SILENT, **repository.env},
+                timeout_s=_LOOK_SECONDS,
+                output_limit=16 * 1024 * 1024,
+                below=self.caller.warden(),
+                wanted=self.caller.wanted,
+            )
+        except (SpawnFailed, WardenLost) as error:
+            raise NotPublished(f"git: {error}") from None
+        if result.exit_code != 0 or result.timed_out:
+            why = describe_exit(result).replace(target.url, remove_credentials(target.url))
+            raise RemoteSilent(f"the remote {target.remote} does not answer: {why}")
+        return parse_remote(result.stdout_tail.decode("utf-8", "replace"), target.branch, self.run.spec.pr_base)
+
+    def _choose_base(self, target: PublishTarget, remote: RemoteState, known: PullRequest | None) -> str:
+        """The branch to merge into; NotPublished if the branch is the default one, or has nothing to merge."""
+        if not remote.default:
+            raise NotPublished(f"the default branch of {target.remote} is unknown, and must not be pushed to")
+        base = known.base if known else self.run.spec.pr_base or remote.default
+        if target.branch in {remote.default, base}:
+            what = "the default branch" if target.branch == remote.default else "the branch to merge into"
+            raise NotPublished(f"{target.branch} is {what}: start the run with --worktree, or on a branch of its own")
+        if known is None and not remote.base:
+            raise NotPublished(f"{target.remote} has no branch {base}")
+        if known is None and self.git.run("merge-base", "--is-ancestor", target.commit, remote.base) is not None:
+            raise NotPublished(f"{target.branch} has no commit that {base} does not have")
+        return base
+
+    # the effects
+
+    def _push(self, repository: PushRepository, target: PublishTarget) -> None:
+        words = ("git", "push", "--no-verify", target.remote, f"HEAD:{HEADS}{target.branch}")
+        self.caller.run(words, _PUSH_SECONDS, **repository.env)
+
+    def _open(
+        self, repository: PushRepository, target: PublishTarget, base: str, known: PullRequest | None
+    ) -> PullRequest:
+        """Find the open pull request of the branch, or open it."""
+        at = self.now()
+        if known is not None:
+            commits = f"{known.commits} {target.commit}"
+            first = compute_next_look(at, 0)
+            return known._replace(head=target.commit, commits=commits, pushed_at=at, state=OPEN, next_at=first, quiet=0)
+        number, url, base = self._find_open(target) or self._create(repository, target, base)
+        return PullRequest(
+            run_id=self.run.id,
+            repository=target.repository,
+            number=number,
+            url=url,
+            branch=target.branch,
+            base=base,
+            head=target.commit,
+            commits=target.commit,
+            state=OPEN,
+            seen="",
+            published_at=at,
+            pushed_at=at,
+            looked_at=at,
+            next_at=compute_next_look(at, 0),
+        )
+
+    def _find_open(self, target: PublishTarget) -> tuple[int, str, str] | None:
+        """The number, the address and the base of the open pull request of the branch."""
+        client = GitHubClient(target.repository, self.caller.env, self.caller.warden(), self.caller.wanted)
+        found = client.query(_OPEN_FIELDS, {"branch": target.branch}).get("pullRequests")
+        nodes: list[Mapping[str, Any]] = found.get("nodes") or [] if isinstance(found, dict) else []
+        own = [one for one in nodes if isinstance(one, dict) and one.get("isCrossRepository") is False]
+        return (int(own[0]["number"]), str(own[0]["url"]), str(own[0]["baseRefName"])) if own else None
+
+    def _create(self, repository: PushRepository, target: PublishTarget, base: str) -> tuple[int, str, str]:
+        redact = self.store.redactor.redact
+        spec = self.run.spec
+        body = os.path.join(self.folder, "pull-request.md")
+        turns = self.store.records.list_turns(self.run.id)
+        verdicts = self.store.reviews.list_verdicts(self.run.id)
+        text = build_body(self.run, turns, [one for one in verdicts if one.tree == self.run.status.tree])
+        write_volatile(body, redact(text).encode())
+        words = [
+            "gh", "pr", "create", "--repo", target.repository, "--head", target.branch, "--base", base,
+            "--title", build_title(redact(spec.prompt), target.branch), "--body-file", body,
+        ]  # fmt: skip
+        words += ["--draft"] if spec.pr == DRAFT else []
+        output = self.caller.run(words, _GH_SECONDS, **repository.env)
+        url = next((word for word in output.split() if _NUMBER.search(word)), "")
+        if number := _NUMBER.search(url):
+            return int(number[1]), url, base
+        if (found := self._find_open(target)) is not None:  # a probe found it
+            return found
+        raise NotPublished(f"gh opened a pull request of {target.branch}, but GitHub does not list it: resume the run")
+
+
+def find_github_repository(address: str) -> str:
+    """HOST/OWNER/NAME of a remote's address in normal form; empty if it cannot be one."""
+    parts = own_remotes.find_repository(address).split("/")
+    return "/".join(parts) if len(parts) == len(("host", "owner", "name")) and all(parts) else ""
+
+
+def parse_remote(listed: str, branch: str, base: str) -> RemoteState:
+    """The state of a remote from the output of `git ls-remote --symref`."""
+    default, refs = "", {}
+    for line in listed.splitlines():
+        value, _, name = line.partition("\t")
+        if value.startswith("ref: ") and name == "HEAD":
+            default = value.removeprefix("ref: ").removeprefix(HEADS)
+        else:
+            refs[name] = value
+    found = refs.get(f"{HEADS}{base or default}", "")
+    return RemoteState(default=default, branch=refs.get(f"{HEADS}{branch}", ""), base=found)

@@ -1,0 +1,167 @@
+"""Looks at pull requests on GitHub, and finds what is new in them for their runs. It only reads.
+
+Texts of checks and people are untrusted: they are cut here, redacted when they are stored, and quoted in a prompt.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.pull_request import (
+    CHECK,
+    FIELDS,
+    Feedback,
+    PullRequest,
+    PullRequestVerdict,
+    PullRequestView,
+    compute_next_look,
+    judge_pull_request,
+    parse_pull_request,
+)
+from jackline.domain.run_inputs import OPEN, RED, PullRequestSeen
+from jackline.engine.github_client import GitHubFailed
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from jackline.domain.pull_request import CheckState, Remark
+    from jackline.domain.records import Run
+    from jackline.engine.github_client import GitHubClient
+    from jackline.store.store import Store
+
+_MOST_LOG_BYTES = 12_000
+_MOST_TEXT = 12_000
+_MOST_CHECKS = 5
+
+
+class PullRequestLook(NamedTuple):
+    """The result of one look at the pull request of a run."""
+
+    request: PullRequest  # as it is now
+    verdict: PullRequestVerdict
+    ignored: tuple[Feedback, ...] = ()  # of people who may not write to the repository
+
+    @property
+    def has_decision(self) -> bool:
+        """Whether the run has something to do."""
+        return self.verdict.state != OPEN
+
+
+def read_views(client: GitHubClient, numbers: Iterable[int]) -> dict[int, PullRequestView]:
+    """The pull requests of one repository, with one request; GitHubFailed if gh fails."""
+    wanted = sorted(set(numbers))
+    answer = client.query(" ".join(f"pr{number}: pullRequest(number: {number}) {{ {FIELDS} }}" for number in wanted))
+    nodes = (answer.get(f"pr{number}") for number in wanted)
+    views = [parse_pull_request(node) for node in nodes if isinstance(node, dict)]
+    return {view.number: view for view in views if view is not None}
+
+
+def look_at_view(
+    client: GitHubClient, known: PullRequest, view: PullRequestView, until: str, told: Collection[str], at: int
+) -> PullRequestLook:
+    """Judge what GitHub says about the pull request of a run; GitHubFailed if the rights of an author are unknown."""
+    new = [one for one in view.remarks if one.origin not in told]
+    rights = {login: client.may_write(login) for login in {one.author for one in new}}
+    heard = tuple(one for one in new if rights[one.author])
+    ignored = tuple(_build_feedback(known, one, "", at, turn=0) for one in new if not rights[one.author])
+    verdict = judge_pull_request(known, view._replace(remarks=heard), until, told, at)
+    quiet = known.quiet + 1 if view.digest == known.seen else 0
+    looked = known._replace(
+        state=verdict.state,
+        seen=view.digest,
+        looked_at=at,
+        next_at=compute_next_look(at, quiet),
+        quiet=quiet,
+        failures=0,
+    )
+    return PullRequestLook(looked, verdict, ignored)
+
+
+class PullRequestWatcher(NamedTuple):
+    """Looks at the pull request of one run, for its worker."""
+
+    store: Store
+    run: Run
+    connect: Callable[[str], GitHubClient]
+    now: Callable[[], int]
+
+    def look(self) -> tuple[PullRequestSeen, PullRequest | None, tuple[Feedback, ...]]:
+        """What the run machine has to know, and what is stored with it."""
+        known, at = self.store.pull_requests.get(self.run.id), self.now()
+        if known is None:
+            return PullRequestSeen(at=at, state=OPEN, detail="the pull request is not open yet", wake_at=at), None, ()
+        client = self.connect(known.repository)
+        try:
+            look = self._look_now(client, known, at)
+            feedback = self._collect_feedback(client, look)
+        except GitHubFailed as error:
+            failures = known.failures + 1
+            next_at = compute_next_look(at, failures)
+            missed = known._replace(looked_at=at, next_at=next_at, failures=failures)
+            detail = f"{known.url}: GitHub does not answer: {error}"
+            return PullRequestSeen(at=at, state=OPEN, detail=detail, wake_at=next_at), missed, ()
+        seen = PullRequestSeen(
+            at=at,
+            state=look.verdict.state,
+            detail=look.verdict.detail,
+            wake_at=look.request.next_at if look.verdict.state == OPEN else None,
+            digest=_name_failures(look.verdict),
+        )
+        return seen, look.request, (*look.ignored, *feedback)
+
+    def _look_now(self, client: GitHubClient, known: PullRequest, at: int) -> PullRequestLook:
+        view = read_views(client, [known.number]).get(known.number)
+        if view is None:
+            raise GitHubFailed(f"{known.url} is gone, or this log-in may not read it")
+        told = {one.origin for one in self.store.pull_requests.list_feedback(self.run.id)}
+        return look_at_view(client, known, view, self.run.spec.until, told, at)
+
+    def _collect_feedback(self, client: GitHubClient, look: PullRequestLook) -> list[Feedback]:
+        if look.verdict.state != RED:
+            return []
+        known, at = look.request, look.request.looked_at
+        found = [_build_feedback(known, one, _cut_remark(one), at) for one in look.verdict.remarks]
+        for check in look.verdict.failed[:_MOST_CHECKS]:
+            origin = f"{CHECK}-{known.head}/{check.name}"
+            text = _read_check_text(client, check)
+            found.append(
+                Feedback(
+                    run_id=known.run_id, number=0, source=CHECK, origin=origin, author=check.name, text=text, at=at
+                )
+            )
+        return found
+
+
+def _read_check_text(client: GitHubClient, check: CheckState) -> str:
+    """The end of the log of a failed check, or what the check itself reports."""
+    parts = [check.text[:_MOST_TEXT]]
+    if check.job:
+        try:
+            parts.append(client.read_text(f"actions/jobs/{check.job}/logs", _MOST_LOG_BYTES))
+        except GitHubFailed as error:  # logs expire; the name of the check is known all the same
+            parts.append(f"(its log cannot be read: {error})")
+    return "\n".join(filter(None, parts)) or f"(no text; see {check.url})"
+
+
+def _cut_remark(remark: Remark) -> str:
+    place = f"{remark.place}\n" if remark.place else ""
+    return f"{place}{remark.text}"[:_MOST_TEXT]
+
+
+def _build_feedback(known: PullRequest, remark: Remark, text: str, at: int, turn: int | None = None) -> Feedback:
+    return Feedback(
+        run_id=known.run_id,
+        number=0,  # the store counts
+        source=remark.source,
+        origin=remark.origin,
+        author=remark.author,
+        text=text,
+        at=at,
+        turn=turn,
+    )
+
+
+def _name_failures(verdict: PullRequestVerdict) -> str:
+    names: Sequence[str] = sorted(check.name for check in verdict.failed)
+    return " ".join((*names, *sorted(remark.origin for remark in verdict.remarks)))

@@ -1,0 +1,449 @@
+"""A copy of the proved work for one reviewer: an own repository with own refs, removed after the review.
+
+What the reviewer wrote in it is kept as a patch. The workspace of the worker is compared afterwards, and restored if it
+was changed; what was changed there is kept at `refs/jackline/RUN/N` first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from jackline.engine.git import GitFailed, unbind_git_env
+from jackline.engine.tree_files import find_repository, make_repository
+from jackline.engine.tree_id import (
+    FOLDER,
+    TreeState,
+    TreeUnreadable,
+    bind_trees,
+    checkout_tree,
+    compute_tree,
+    describe_names,
+    find_changes,
+    list_changed_files,
+    replace_files,
+    write_raw_repository,
+)
+from jackline.engine.work_backup import HOST_IDENTITY, keep_work
+from jackline.files import NotWritten, make_private_folder, write_file
+from jackline.named import NamedTuple
+from jackline.policy.discarded_work import Discard
+from jackline.worktrees import find_worktree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jackline.engine.git import Git
+    from jackline.engine.tree_files import WorkingRepository
+
+UNREADABLE = "unreadable"  # in place of an id: it equals no proved tree
+_MARKER = "bound"  # its workspace was in a repository when the run began
+_START = "start.json"  # where the run began
+_PROOF = "proof.json"  # what the last proof wrote
+_WORKER = "worker.json"  # the worker's workspace while a review runs
+_WORKER_INDEX = "worker.index"
+_REVIEWS = "reviews"  # in the folder of a run: patches, and the state of the worker's workspace
+_BRANCH = "refs/heads/review"
+
+
+class ReviewCopyFailed(Exception):
+    """The copy for a reviewer cannot be made, or the work cannot be restored; the message says why."""
+
+
+class StartPoint(NamedTuple):
+    """The workspace when the run began."""
+
+    head: str = ""  # the commit; empty before the first one
+    tree: str = ""  # of the files, with what was not committed
+
+
+class WorkerState(NamedTuple):
+    """The workspace of the worker before a review."""
+
+    tree: str
+    head: str
+    branch: str  # empty: HEAD is detached
+
+
+class ReviewCopy(NamedTuple):
+    """A copy for one review."""
+
+    path: str
+    workspace: str  # where the reviewer works: the same folder inside of the copy
+    tree: str
+    patch: str  # where the changes of the reviewer are kept
+
+
+class ProofChanges(NamedTuple):
+    """The names of the files that changed while a proof ran."""
+
+    tracked: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+
+
+class ReviewEnd(NamedTuple):
+    """What a review left behind."""
+
+    patch: str = ""  # the file with what the reviewer wrote in its copy; empty: nothing
+    written: tuple[str, ...] = ()  # the names of these files
+    restored: tuple[str, ...] = ()  # files, HEAD or index of the worker that were restored
+    refs: tuple[str, ...] = ()  # where their changes are kept
+
+
+class WorkTrees:
+    """The trees of one run: where it began, what was proved, and the copies for its reviewers."""
+
+    def __init__(self, git: Git, run_id: str, folder: str, cache: str) -> None:
+        """`git` runs in the run's workspace; `folder` is the run's, and copies are made below `cache`."""
+        self.git = self._git = git
+        self._run_id, self._folder = run_id, folder
+        self._trees = os.path.join(folder, FOLDER)
+        self._reviews = os.path.join(folder, _REVIEWS)
+        self._marker = os.path.join(self._trees, _MARKER)
+        self._copies = os.path.join(cache, _REVIEWS, run_id)
+
+    def compute(self) -> TreeState | None:
+        """The files of the workspace now; None without a repository. May raise TreeUnreadable.
+
+        Untracked files that the last proof wrote are as they were before it, unless they were changed since.
+        """
+        state = compute_tree(self._git, self._trees)
+        if state is None and os.path.exists(self._marker):
+            raise TreeUnreadable("the workspace was in a git repository when the run began, and is in none now")
+        names = self.find_proof_files(state) if state is not None else frozenset()
+        if state is None or not names:
+            return state
+        written: dict[str, str] = json.loads(_read_json(os.path.join(self._trees, _PROOF))["written"])
+        entries = {name: written[name] for name in names}
+        return state._replace(id=replace_files(self._git, self._trees, state.id, entries)) if entries else state
+
+    def read_id(self) -> str:
+        """The id of `compute`; empty without a repository, UNREADABLE if git cannot read it."""
+        try:
+            state = self.compute()
+        except TreeUnreadable:
+            return UNREADABLE
+        return state.id if state else ""
+
+    def begin_proof(self) -> TreeState | None:
+        """The files before a proof; what an earlier proof wrote counts from now on."""
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self._trees, _PROOF))
+        return self.compute()
+
+    def find_proof_files(self, state: TreeState | None = None) -> frozenset[str]:
+        """The untracked files that the last proof wrote, and nobody has changed since."""
+        proof = _read_json(os.path.join(self._trees, _PROOF))
+        state = state or (compute_tree(self._git, self._trees) if proof else None)
+        if not proof or state is None:
+            return frozenset()
+        since = self.list_changed(proof["after"], state.id)
+        return frozenset(json.loads(proof["written"])).difference(since, state.tracked)
+
+    def end_proof(self, before: TreeState) -> ProofChanges:
+        """What a proof has changed. Untracked files that it wrote are ignored until the next one."""
+        after = compute_tree(self._git, self._trees)
+        if after is None:
+            raise TreeUnreadable("its repository is gone")
+        changes = find_changes(self._git, self._trees, before.id, after.id)
+        tracked = before.tracked | after.tracked
+        written = {name: entry for name, entry in changes.items() if name not in tracked}
+        if written:
+            facts = {"after": after.id, "written": json.dumps(written)}
+            write_file(os.path.join(self._trees, _PROOF), json.dumps(facts).encode())
+        return ProofChanges(tracked=tuple(name for name in changes if name in tracked), untracked=tuple(written))
+
+    def list_changed(self, before: str, after: str) -> tuple[str, ...]:
+        """The names of the files that differ between two trees of this run."""
+        return list_changed_files(self._git, self._trees, before, after)
+
+    def record_repository(self) -> None:
+        """Remember that the workspace is in a repository: an agent that removes it must not escape the comparison."""
+        place = os.path.join(find_worktree(self._git.workspace), ".git")
+        if os.path.exists(self._marker) or not os.path.lexists(place):
+            return
+        try:
+            is_bound = find_repository(self._git) is not None
+        except GitFailed:  # a broken one is not the same as none
+            is_bound = True
+        if is_bound:
+            make_private_folder(self._trees)
+            write_file(self._marker, b"")
+
+    def record_start(self) -> None:
+        """Remember the workspace as it is, unless an earlier attempt did."""
+        path = os.path.join(self._trees, _START)
+        if os.path.exists(path):
+            return
+        state = self.compute()
+        if state is not None:
+            point = StartPoint(head=self._read_head(), tree=state.id)
+            write_file(path, json.dumps(point._asdict()).encode())
+
+    def find_start(self) -> StartPoint:
+        """Where the run began; HEAD if that was not recorded on this host."""
+        found = _read_json(os.path.join(self._trees, _START))
+        return StartPoint(**found) if found else StartPoint(head=self._read_head())
+
+    def prepare_review(self, tree: str, round_: int, seat: int, *, restores: bool = True) -> ReviewCopy:
+        """Make the copy for one seat, and remember the worker's workspace. ReviewCopyFailed if it cannot be made.
+
+        An empty `tree` is that of the workspace now. `restores`: the workspace belongs to this run alone, so it is
+        restored afterwards.
+        """
+        self.remove_copies()
+        path = os.path.join(self._copies, f"{round_}-{seat}")
+        try:
+            make_private_folder(path)
+            path = os.path.realpath(path)
+            state = self._compute_always()
+            if restores:
+                self._remember_worker(state)
+            tree = tree or state.id
+            workspace = self._fill_copy(path, tree)
+        except (GitFailed, NotWritten, OSError, TreeUnreadable) as error:
+            _remove_folder(path)
+            raise ReviewCopyFailed(f"the copy for the reviewer cannot be made: {error}") from error
+        patch = os.path.join(self._reviews, f"{round_}-{seat}.patch")
+        return ReviewCopy(path=path, workspace=workspace, tree=tree, patch=patch)
+
+    def finish_review(self, copy: ReviewCopy) -> ReviewEnd:
+        """Keep what the reviewer wrote, remove its copy, and restore the workspace of the worker."""
+        try:
+            written = self._keep_patch(copy)
+        except (GitFailed, NotWritten, OSError, TreeUnreadable) as error:
+            raise ReviewCopyFailed(
+                f"the changes of the reviewer cannot be kept, they are in {copy.path}: {error}"
+            ) from error
+        if _is_in_place(copy):
+            _remove_folder(copy.path)
+        end = self.restore_worker()
+        return end._replace(patch=copy.patch if written else "", written=written)
+
+    def recover_review(self) -> ReviewEnd:
+        """After a crash: remove the copy of a review that was interrupted, and restore the worker's workspace."""
+        self.remove_copies()
+        return self.restore_worker()
+
+    def remove_copies(self) -> None:
+        """Remove all copies of this run."""
+        try:
+            _remove_folder(self._copies)
+        except OSError as error:
+            raise ReviewCopyFailed(f"an earlier copy for a reviewer cannot be removed: {error}") from error
+
+    def restore_worker(self) -> ReviewEnd:
+        """Restore the workspace as it was before the review, if it was changed since; what was changed is kept."""
+        path = os.path.join(self._reviews, _WORKER)
+        found = _read_json(path)
+        if not found:
+            return ReviewEnd()
+        try:
+            end = self._restore(WorkerState(**found))
+        except (GitFailed, OSError, TreeUnreadable) as error:
+            raise ReviewCopyFailed(f"the workspace cannot be restored to the proved tree: {error}") from error
+        os.unlink(path)
+        return end
+
+    # the copy
+
+    def _fill_copy(self, path: str, tree: str) -> str:
+        found = self._find_repository()
+        folder = os.path.join(path, ".git")
+        self._write_repository(folder)
+        git = bind_trees(self._git, folder, path)
+        commit = self._commit(git, tree, self._find_parent(git))
+        git.read("update-ref", _BRANCH, commit)
+        git.read("symbolic-ref", "HEAD", _BRANCH)
+        git.read("read-tree", "--reset", "-u", "HEAD")
+        inside = os.path.relpath(os.path.realpath(self._git.workspace), os.path.realpath(found.top))
+        workspace = os.path.normpath(os.path.join(path, inside))
+        os.makedirs(workspace, exist_ok=True)
+        return workspace
+
+    def _write_repository(self, folder: str) -> None:
+        found = self._find_repository()
+        with open(os.path.join(self._trees, "objects", "info", "alternates"), errors="surrogateescape") as file:
+            others = file.read().splitlines()
+        write_raw_repository(folder, found.object_format, (os.path.join(self._trees, "objects"), *others))
+        shallow = os.path.join(os.path.dirname(found.objects), "shallow")
+        if os.path.exists(shallow):  # its history ends there
+            shutil.copy(shallow, os.path.join(folder, "shallow"))
+
+    def _find_parent(self, git: Git) -> list[str]:
+        """The commit that the work is compared with: the start of the run, with what was not committed then."""
+        start = self.find_start()
+        parents = [start.head] if start.head and git.run("cat-file", "-e", f"{start.head}^{{tree}}") is not None else []
+        if not start.tree or git.run("cat-file", "-e", f"{start.tree}^{{tree}}") is None:
+            return parents
+        if parents and git.read("rev-parse", f"{parents[0]}^{{tree}}").strip() == start.tree:
+            return parents
+        return [self._commit(git, start.tree, parents, "The files when the run began")]
+
+    def _commit(self, git: Git, tree: str, parents: list[str], subject: str = "The work") -> str:
+        words = [word for parent in parents for word in ("-p", parent)]
+        writer = git._replace(env={**git.env, **HOST_IDENTITY})
+        return writer.read("commit-tree", tree, *words, "-m", f"{subject} of run {self._run_id}").strip()
+
+    def _keep_patch(self, copy: ReviewCopy) -> tuple[str, ...]:
+        """Write the patch; return the names of the files in it."""
+        if not _is_in_place(copy) or os.path.islink(copy.path) or not os.path.isdir(copy.path):
+            return ()
+        folder = os.path.join(copy.path, ".git")
+        _remove_folder(folder)  # the reviewer may have changed its configuration
+        self._write_repository(folder)
+        bind_trees(self._git, folder, copy.path).read("read-tree", copy.tree)
+        mine, trees = self._git._replace(workspace=copy.path), f"{copy.path}.git"
+        _remove_folder(trees)  # the reviewer may have made it
+        after = compute_tree(mine, trees)
+        written = list_changed_files(mine, trees, copy.tree, after.id) if after is not None else ()
+        if after is not None and written:
+            make_private_folder(self._reviews)
+            words = ("-r", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", f"--output={copy.patch}")
+            try:
+                bind_trees(mine, trees).read("diff-tree", *words, copy.tree, after.id, "--")
+            except GitFailed:
+                with suppress(FileNotFoundError):
+                    os.unlink(copy.patch)
+                raise
+        _remove_folder(trees)
+        return written
+
+    # the workspace of the worker
+
+    def _remember_worker(self, state: TreeState) -> None:
+        make_private_folder(self._reviews)
+        index, saved = self._find_index(), os.path.join(self._reviews, _WORKER_INDEX)
+        with suppress(FileNotFoundError):
+            os.unlink(saved)
+        if index and os.path.exists(index):
+            shutil.copy2(index, saved)
+        worker = WorkerState(tree=state.id, head=self._read_head(), branch=self._read_branch())
+        write_file(os.path.join(self._reviews, _WORKER), json.dumps(worker._asdict()).encode())
+
+    def _restore(self, worker: WorkerState) -> ReviewEnd:
+        now, saved, index = self._compute_always(), os.path.join(self._reviews, _WORKER_INDEX), self._find_index()
+        files = self.list_changed(worker.tree, now.id)
+        has_moved = (self._read_head(), self._read_branch()) != (worker.head, worker.branch)
+        is_index_changed = bool(index) and self._list_index(index) != self._list_index(saved)
+        changed = (*files, *(("HEAD",) if has_moved else ()), *(("index",) if is_index_changed else ()))
+        if not changed:
+            return ReviewEnd()
+        refs = self._keep_changes(now, files) if index else ()
+        if has_moved:
+            self._move_head(worker)
+        if is_index_changed:
+            _replace_index(saved, index)
+        checkout_tree(self._git, self._trees, now.top, worker.tree)
+        left = self.list_changed(worker.tree, self._compute_always().id)
+        if left:
+            raise GitFailed(f"{describe_names(left)[0]} cannot be written")
+        return ReviewEnd(restored=changed, refs=refs)
+
+    def _keep_changes(self, now: TreeState, files: tuple[str, ...]) -> tuple[str, ...]:
+        nested = [name for name in now.nested if any(one.startswith(name) for one in files)]
+        discards = [
+            Discard(verb="reset", folder=os.path.join(now.top, name), command="restore of the reviewed work")
+            for name in ("", *nested)
+        ]
+        env = unbind_git_env(self._git.env)
+        backup = keep_work(discards, self._run_id, lambda folder: self._git._replace(workspace=folder, env=env))
+        if backup.problem:
+            raise GitFailed(f"its changes cannot be kept: {backup.problem}")
+        return backup.refs
+
+    def _move_head(self, worker: WorkerState) -> None:
+        git, why = self._bind_repository(), ("-m", "jackline: restore after a review")
+        if worker.branch:
+            git.read("symbolic-ref", *why, "HEAD", worker.branch)
+        if worker.head:
+            target = worker.branch or "HEAD"
+            git.read("update-ref", "--no-deref", *why, target, worker.head)
+        elif git.run("rev-parse", "-q", "--verify", worker.branch) is not None:  # there was no commit yet
+            git.read("update-ref", "-d", worker.branch)
+
+    def _list_index(self, path: str) -> str:
+        git = self._bind_repository()
+        return git._replace(env={**git.env, "GIT_INDEX_FILE": path}).read("ls-files", "-z", "--stage", "-v")
+
+    def _compute_always(self) -> TreeState:
+        state = compute_tree(self._git, self._trees, always=True)
+        if state is None:
+            raise GitFailed("a review needs git")
+        return state
+
+    def _find_repository(self) -> WorkingRepository:
+        found = find_repository(self._git) or make_repository(self._git)
+        if found is None:
+            raise GitFailed("a review needs git")
+        return found
+
+    def _bind_repository(self) -> Git:
+        return self._find_repository().bind(self._git)
+
+    def _find_index(self) -> str:
+        """The index of the worker; empty without a repository."""
+        found = find_repository(self._git)
+        return os.path.join(found.folder, "index") if found else ""
+
+    def _read_head(self) -> str:
+        found = find_repository(self._git)
+        return ((found and found.bind(self._git).run("rev-parse", "-q", "--verify", "HEAD^{commit}")) or "").strip()
+
+    def _read_branch(self) -> str:
+        found = find_repository(self._git)
+        return ((found and found.bind(self._git).run("symbolic-ref", "-q", "HEAD")) or "").strip()
+
+
+def _is_in_place(copy: ReviewCopy) -> bool:
+    """Whether no link leads elsewhere: that folder is not the reviewer's."""
+    return os.path.realpath(os.path.dirname(copy.path)) == os.path.dirname(copy.path)
+
+
+def _replace_index(saved: str, index: str) -> None:
+    if not os.path.exists(saved):
+        os.unlink(index)
+        return
+    lock = f"{index}.lock"
+    try:
+        os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        raise GitFailed(f"remove {lock}, which a git command left behind") from None
+    try:
+        shutil.copy2(saved, lock)
+        os.replace(lock, index)
+    except OSError:
+        os.unlink(lock)
+        raise
+
+
+def _read_json(path: str) -> dict[str, str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: dict[str, str] = json.load(file)
+    except (FileNotFoundError, ValueError):  # a crash while it was written
+        return {}
+    return found
+
+
+def _remove_folder(path: str) -> None:
+    """Remove a folder with all that is in it, whatever its permissions; a link is removed itself."""
+    if os.path.islink(path) or os.path.isfile(path):
+        os.unlink(path)
+        return
+
+    def retry(function: Callable[[str], object], failed: str, _error: object) -> None:
+        for folder in (os.path.dirname(failed), failed):
+            if os.path.isdir(folder) and not os.path.islink(folder):
+                os.chmod(folder, stat.S_IRWXU)
+        if function in {os.unlink, os.rmdir}:
+            function(failed)
+        else:
+            shutil.rmtree(failed)
+
+    if os.path.isdir(path):
+        shutil.rmtree(path, onerror=retry)

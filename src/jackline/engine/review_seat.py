@@ -1,0 +1,132 @@
+"""The review of one seat: a copy of the work, the prompt, and the verdict in the answer. It decides nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.events import Fact
+from jackline.domain.review import (
+    MalformedReview,
+    ReviewTurn,
+    apply_review,
+    build_review_facts,
+    merge_findings,
+    parse_review,
+)
+from jackline.domain.review_prompts import ReviewRequest, build_retry_prompt, build_review_prompt
+from jackline.domain.states import Role
+from jackline.engine.review_copy import ReviewCopyFailed
+from jackline.engine.review_diff import read_diff, read_work_diff
+from jackline.engine.tree_id import TreeUnreadable
+from jackline.named import NamedTuple
+
+if TYPE_CHECKING:
+    from jackline.domain.records import Check, Finding, Run, Turn, Verdict
+    from jackline.domain.review_prompts import DiffText
+    from jackline.domain.run_inputs import StartTurn
+    from jackline.engine.git import Git
+    from jackline.engine.review_copy import ReviewCopy, WorkTrees
+    from jackline.store.store import Store
+
+
+class SeatResult(NamedTuple):
+    """What one review has shown."""
+
+    tree: str  # of the worker's workspace after the review
+    is_changed: bool = False  # since it was copied for the reviewer
+    facts: tuple[Fact, ...] = ()
+    verdict: Verdict | None = None
+    changed: tuple[Finding, ...] = ()  # new ones, and those that were resolved
+    findings: tuple[Finding, ...] = ()  # all of the run
+    malformed: str = ""  # why the answer is no verdict
+
+
+class ReviewSeat:
+    """One review, from its copy of the work to its verdict."""
+
+    def __init__(self, store: Store, run: Run, order: StartTurn, trees: WorkTrees, git: Git) -> None:
+        """Make the copy. ReviewCopyFailed if that is not possible."""
+        self._store, self._run, self._order, self._trees, self._git = store, run, order, trees, git
+        try:
+            state = trees.compute()
+        except TreeUnreadable as error:
+            raise ReviewCopyFailed(f"the work cannot be read for a review: {error}") from error
+        if state is None:
+            raise ReviewCopyFailed("a review needs a git repository, and the workspace is in none")
+        self._left_out = state.left_out
+        tree = run.status.tree or state.id
+        restores = not run.spec.share_workspace
+        self._copy: ReviewCopy = trees.prepare_review(tree, order.review_round, order.seat, restores=restores)
+
+    @property
+    def workspace(self) -> str:
+        """Where the reviewer works."""
+        return self._copy.workspace
+
+    def build_prompt(self, *, knows_task: bool) -> str:
+        """The prompt of the review; `knows_task`: its session has it, and only a clear verdict is missing."""
+        run, seat = self._run, self._order.seat
+        findings = self._store.reviews.list_findings(run.id)
+        retry = build_retry_prompt(self._order.asks_again, findings, seat) if self._order.asks_again else ""
+        if knows_task and retry:
+            return retry
+        git = self._git._replace(workspace=self._copy.path)
+        turns = self._store.records.list_turns(run.id)
+        worked = [turn for turn in turns if turn.role == Role.WORK and turn.last_message]
+        prompt = build_review_prompt(
+            ReviewRequest(
+                task=run.spec.prompt,
+                seat=seat,
+                diff=read_work_diff(git),
+                check=self._find_proof(),
+                findings=findings,
+                since=self._read_changes_since(git),
+                message=worked[-1].last_message if worked else "",
+                left_out=self._left_out,
+            )
+        )
+        return f"{prompt}\n\n{retry}" if retry else prompt
+
+    def _read_changes_since(self, git: Git) -> DiffText | None:
+        """What has changed since the last review of this seat."""
+        verdicts = [one for one in self._store.reviews.list_verdicts(self._run.id) if one.seat == self._order.seat]
+        return read_diff(git, verdicts[-1].tree, self._copy.tree) if verdicts and verdicts[-1].tree else None
+
+    def _find_proof(self) -> Check | None:
+        checks = [one for one in self._store.records.list_checks(self._run.id) if one.command == self._run.spec.proof]
+        return checks[-1] if checks else None
+
+    def finish(self, turn: Turn, at: int, *, has_answered: bool) -> SeatResult:
+        """Remove the copy, restore the worker's workspace if it was changed, and read the answer of the reviewer."""
+        end = self._trees.finish_review(self._copy)
+        facts: list[Fact] = []
+        if end.written or end.restored:
+            data = {"patch": end.patch, "written": list(end.written[:20]), "restored": list(end.restored[:20])}
+            facts.append(Fact("review.undone", {**data, "refs": list(end.refs)}))
+        findings = tuple(self._store.reviews.list_findings(self._run.id))
+        tree = self._trees.read_id()
+        is_changed = tree != self._copy.tree
+        result = SeatResult(tree=tree, is_changed=is_changed, facts=tuple(facts), findings=findings)
+        if not has_answered:
+            return result
+        about = ReviewTurn(
+            run_id=turn.run_id,
+            turn=turn.number,
+            iteration=turn.iteration,
+            review_round=turn.review_round,
+            seat=turn.seat,
+            agent=turn.agent,
+            tree=self._copy.tree,
+            at=at,
+        )
+        try:
+            answer = parse_review(turn.last_message, findings, turn.seat, self._copy.path)
+        except MalformedReview as error:
+            return result._replace(malformed=str(error))
+        verdict, changed = apply_review(answer, about, findings)
+        return result._replace(
+            facts=(*facts, *build_review_facts(verdict, changed)),
+            verdict=verdict,
+            changed=changed,
+            findings=tuple(merge_findings(findings, changed)),
+        )

@@ -1,0 +1,88 @@
+"""Iterations of a run and what its reviewers said, which workers write; and findings that people dismiss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackline.domain.events import Fact
+from jackline.domain.records import Finding, Iteration, Run, Verdict
+from jackline.domain.review import DISMISSED, OPEN
+from jackline.domain.states import RunState
+from jackline.errors import NotFound, Refused
+from jackline.store import rows
+from jackline.store.driver import clean
+from jackline.store.parts import StorePart, append_events, get_chain_end
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jackline.store.driver import Statements
+
+
+class Reviews(StorePart):
+    """The part of the store that knows iterations, verdicts and findings."""
+
+    def get_last_iteration(self, run_id: str) -> Iteration | None:
+        """The newest iteration of the run that is over."""
+        row = self._one("last_iteration", {"run_id": clean(run_id)})
+        return Iteration(*row) if row else None
+
+    def list_iterations(self, run_id: str) -> list[Iteration]:
+        """The iterations of the run that are over."""
+        return [Iteration(*row) for row in self._all("all_iterations", {"run_id": clean(run_id)})]
+
+    def list_verdicts(self, run_id: str) -> list[Verdict]:
+        """The verdicts about the run, oldest first."""
+        return [Verdict(*row) for row in self._all("all_verdicts", {"run_id": clean(run_id)})]
+
+    def list_findings(self, run_id: str) -> list[Finding]:
+        """The findings of the run's reviewers, oldest first."""
+        return self._driver.read(lambda statements: _read_findings(statements, run_id))
+
+    def dismiss(self, run_id: str, ids: Sequence[str], reason: str, at: int) -> tuple[list[Finding], Run]:
+        """A person drops open findings, such as F2; all of them or none. Returns them and the run.
+
+        Busy if the run is being worked on, Refused if it cannot continue or a finding is not open.
+        """
+        redacted = clean(self.redactor.redact(reason))
+        return self._driver.write(lambda statements: self._dismiss(statements, run_id, ids, redacted, at))
+
+    def _dismiss(
+        self, statements: Statements, run_id: str, ids: Sequence[str], reason: str, at: int
+    ) -> tuple[list[Finding], Run]:
+        from jackline.store.approvals import PERSON
+        from jackline.store.leases import refuse_claim
+        from jackline.store.record_digests import cover, digest_finding
+
+        run = self._locked(statements, run_id)
+        if run.status.state in {RunState.SUCCEEDED, RunState.CANCELLED}:
+            raise Refused(f"run {run_id} is {run.status.state}: its findings decide nothing any more")
+        refuse_claim(statements, run, {"id": run_id, **statements.clock()}, None)
+        known = {finding.id: finding for finding in _read_findings(statements, run_id)}
+        dismissed = [
+            _require_open(known, one, run_id)._replace(
+                state=DISMISSED, settled_round=run.status.review_round, reason=reason
+            )
+            for one in dict.fromkeys(ids)
+        ]
+        facts: list[Fact] = []
+        for finding in dismissed:
+            statements.run("put_finding", rows.build_parameters(finding))
+            fact = Fact("finding.dismissed", {"finding": finding.id, "reason": reason})
+            facts += cover((fact,), digest_finding(finding))
+        chain = append_events(statements, run_id, get_chain_end(run), facts, at, PERSON)
+        statements.run("move_chain", {"id": run_id, "after": run.event_seq, "at": at, **chain._asdict()})
+        return dismissed, self._found(statements, run_id)
+
+
+def _read_findings(statements: Statements, run_id: str) -> list[Finding]:
+    return [Finding(*row) for row in statements.all("all_findings", {"run_id": clean(run_id)})]
+
+
+def _require_open(known: dict[str, Finding], finding_id: str, run_id: str) -> Finding:
+    finding = known.get(finding_id.upper())
+    if finding is None:
+        raise NotFound(finding_id, what="finding", hint=f"jackline findings {run_id}")
+    if finding.state != OPEN:
+        raise Refused(f"{finding.id} is {finding.state} already: there is nothing to dismiss")
+    return finding

@@ -1,0 +1,123 @@
+"""A run succeeds only with the files that were proved; the host commits if it is asked to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.cli.place import SAY, Ended, Place
+from tests.cli.test_compare import make_git
+
+
+@pytest.fixture
+def repository(place: Place) -> Place:
+    make_git(place)
+    (place.repository / "a.txt").write_text("one\n")
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "files")
+    return place
+
+
+def git(place: Place, *words: str) -> str:
+    environ = place.environment()
+    done = subprocess.run(
+        ["git", *words], cwd=place.repository, env=environ, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def write(text: str, name: str = "a.txt") -> dict[str, Any]:
+    return {
+        "call": {"tool": "Bash", "input": {"command": f"echo {text} > {name}"}, "run": f"printf '{text}\\n' > {name}"}
+    }
+
+
+def play(place: Place, *steps: dict[str, Any], proof: str, words: tuple[str, ...] = ()) -> Ended:
+    return place.play(*steps, words=("mend it", "--run-id", "r", "--proof", proof, "--json", *words))
+
+
+def test_a_proof_that_changes_tracked_files_never_ends_as_succeeded(repository: Place) -> None:
+    """Such as an agent that lets the tests repair the work, or break it after they have passed."""
+    ended = play(repository, SAY, proof="date +%N > a.txt", words=("--max-iterations", "1"))
+    assert (ended.code, ended.json["state"], ended.json["proof"]) == (16, "failed", "unverified")
+    assert "tracked files changed while the proof ran: a.txt" in ended.json["detail"]
+
+
+def test_an_agent_that_removes_the_repository_never_ends_as_succeeded(repository: Place) -> None:
+    gone = {"call": {"tool": "Bash", "input": {"command": "./tidy.sh"}, "run": "mv .git .old"}}
+    ended = play(repository, gone, SAY, proof="true", words=("--max-iterations", "1"))
+    assert (ended.code, ended.json["state"]) == (16, "failed")
+    assert "was in a git repository when the run began" in ended.json["detail"]
+
+
+def test_the_proved_tree_is_stored_and_new_files_are_ignored(repository: Place) -> None:
+    ended = play(repository, write("two"), SAY, proof="grep two a.txt && echo x > report")
+    assert (ended.code, ended.json["proof"]) == (0, "proved")
+    shown = repository.type("show", "r", "--json").json
+    text = repository.type("show", "r").out
+    assert f"proved, tree {shown['checks'][-1]['tree'][:12]}: grep two" in text
+    (repository.repository / "report").unlink()
+    git(repository, "add", "-A")
+    assert shown["checks"][-1]["tree"] == git(repository, "write-tree")
+
+
+def test_a_proof_that_passes_before_any_work_ends_the_run(repository: Place) -> None:
+    words = ("--proof-must-fail-first",)
+    ended = play(repository, write("two"), SAY, proof="grep one a.txt", words=words)
+    assert ended.code == 16
+    assert "passes before any work" in ended.json["detail"]
+    assert (repository.repository / "a.txt").read_text() == "one\n"
+
+
+def test_a_proof_that_fails_before_the_work_and_passes_after_it(repository: Place) -> None:
+    ended = play(repository, write("two"), SAY, proof="grep two a.txt", words=("--proof-must-fail-first",))
+    assert (ended.code, ended.json["proof"]) == (0, "proved")
+
+
+def test_the_host_commits_what_the_agent_left(repository: Place) -> None:
+    (repository.repository / ".gitignore").write_text("*.log\n")
+    steps = (write("two"), write("new", "new.txt"), write("log", "x.log"), SAY)
+    ended = play(repository, *steps, proof='test -z "$(git status --porcelain)"', words=("--commit",))
+    assert (ended.code, ended.json["proof"]) == (0, "proved")
+    assert git(repository, "log", "-1", "--format=%s|%b|%an") == "mend it|Committed by jackline in run r.\n|a"
+    assert git(repository, "show", "--name-only", "--format=").split() == [".gitignore", "a.txt", "new.txt"]
+    metadata = json.loads((repository.home / "runs" / "r" / "metadata.json").read_text())
+    assert git(repository, "rev-parse", "HEAD") in str(metadata["commits"])
+
+
+def test_a_hook_that_changes_files_is_proved_and_one_that_refuses_is_told(repository: Place) -> None:
+    hook = repository.repository / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nsed -i s/two/three/ a.txt && git add a.txt\n")
+    hook.chmod(0o755)
+    assert play(repository, write("two"), SAY, proof="grep three a.txt", words=("--commit",)).code == 0
+    hook.write_text("#!/bin/sh\necho no such style >&2; exit 1\n")
+    words = ("mend it", "--run-id", "s", "--proof", "true", "--json", "--commit", "--max-iterations", "1")
+    ended = repository.play(write("four"), SAY, words=words)
+    assert (ended.code, ended.json["state"]) == (16, "failed")
+    assert "the host's commit failed" in ended.json["detail"]
+
+
+def test_nothing_to_commit_makes_no_commit(repository: Place) -> None:
+    before = git(repository, "rev-parse", "HEAD")
+    assert play(repository, SAY, proof="true", words=("--commit",)).code == 0
+    assert git(repository, "rev-parse", "HEAD") == before
+
+
+def test_without_git_a_proof_is_not_bound_to_a_tree(place: Place) -> None:
+    assert play(place, SAY, proof="true").code == 0
+    assert "proved, not bound to a tree: true" in place.type("show", "r").out
+    refused = place.play(SAY, words=("mend it", "--run-id", "s", "--commit"))
+    assert (refused.code, "--commit needs a git repository" in refused.err) == (2, True), refused
+
+
+def test_a_broken_repository_ends_a_run_with_reviewers_before_any_work(repository: Place) -> None:
+    (repository.repository / ".git" / "HEAD").write_text("broken")
+    ended = play(repository, write("two"), SAY, proof="true", words=("--review", "scripted"))
+    assert (ended.code, ended.json["failure"]) == (1, "worktree")
+    assert "git rev-parse failed" in ended.json["detail"]
+    assert "Traceback" not in ended.err
+    assert (repository.repository / "a.txt").read_text() == "one\n"

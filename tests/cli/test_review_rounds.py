@@ -1,0 +1,126 @@
+"""Reviews from the request to the decision of a person: real commands, with programs that work and review."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.place import Place
+
+WORKER = """#!/bin/sh
+cat >>{folder}/prompts.txt
+echo again >>work.txt
+echo "I worked"
+"""
+REVIEWER = """#!/bin/sh
+cat >{folder}/review.txt
+pwd >>{folder}/places.txt
+echo "an edit of the reviewer" >>work.txt
+cat {folder}/answer.json
+"""
+BLOCKED = {
+    "verdict": "fail",
+    "findings": [{"severity": "blocking", "file": "work.txt", "line": 1, "text": "too short"}],
+}
+
+
+def program(place: Place, name: str, text: str) -> str:
+    path = place.folder / name
+    path.write_text(text.format(folder=place.folder))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return f'[agents.{name}]\ncommand = ["{path}"]\nformat = "text"\n'
+
+
+def answer(place: Place, *values: object) -> None:
+    (place.folder / "answer.json").write_text("\n".join(json.dumps(value) for value in values))
+
+
+@pytest.fixture
+def loop(place: Place) -> Place:
+    settings = place.folder / ".config" / "jackline"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text(program(place, "worker", WORKER) + program(place, "critic", REVIEWER))
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "first", "--allow-empty")):
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+        subprocess.run(["git", *identity, *words], cwd=place.repository, check=True, env=place.environment())
+    return place
+
+
+def run(place: Place, *words: str) -> dict[str, object]:
+    ended = place.type("run", "write it", "--agent", "worker", "--review", "critic", "--ungated", "--json", *words)
+    assert ended.out, ended
+    return ended.json
+
+
+def test_a_person_ends_a_review_that_does_not_end(loop: Place) -> None:
+    answer(loop, BLOCKED)
+    ended = run(loop, "--run-id", "one", "--proof", "test -s work.txt")
+    assert (ended["state"], ended["reason"], ended["exit_code"]) == ("waiting", "human", 14)
+    listed = loop.type("findings", "one", "--json").json
+    assert [(one["id"], one["state"]) for one in listed["findings"]] == [("F1", "open")]
+    assert [one["review_round"] for one in listed["verdicts"]] == [1, 2]
+    shown = loop.type("show", "one", "--json").json
+    assert len({one["tree"] for one in listed["verdicts"]}) == 2
+    assert listed["verdicts"][-1]["tree"] == shown["life"]["tree"]
+    # the reviewer saw what it needs, and changed nothing
+    review = (loop.folder / "review.txt").read_text()
+    for words in (
+        "write it",
+        "+again",
+        "test -s work.txt",
+        "It passed",
+        "F1 blocking",
+        "What has changed since",
+        "I worked",
+    ):
+        assert words in review
+    assert (loop.repository / "work.txt").read_text() == "again\nagain\n"
+    assert not any(Path(line).exists() for line in (loop.folder / "places.txt").read_text().splitlines())
+    # the worker got the finding once, quoted
+    prompts = (loop.folder / "prompts.txt").read_text()
+    assert prompts.count("too short") == 1
+    manifest = json.loads((loop.home / "runs" / "one" / "manifest.json").read_text())
+    assert (manifest["review_mode"], manifest["current_iteration"]) == ("critic", 2)
+    assert loop.type("findings", "one", "--dismiss", "F1", "--reason", "long enough").code == 0
+    resumed = loop.type("resume", "one", "--json").json
+    assert (resumed["state"], resumed["proof"], resumed["iteration"]) == ("succeeded", "proved", 2)
+    assert len((loop.folder / "places.txt").read_text().splitlines()) == 2
+    assert loop.type("verify", "one").code == 0
+
+
+def test_a_resume_gives_new_rounds_and_a_finding_is_resolved(loop: Place) -> None:
+    answer(loop, BLOCKED)
+    assert run(loop, "--run-id", "one")["reason"] == "human"
+    answer(loop, {"verdict": "pass", "earlier": {"F1": "resolved"}})
+    assert loop.type("resume", "one", "--json").json["state"] == "succeeded"
+    listed = loop.type("findings", "one", "--json").json
+    assert [(one["state"], one["settled_round"]) for one in listed["findings"]] == [("resolved", 3)]
+    assert "PASS" in (loop.home / "runs" / "one" / "transcript.jsonl").read_text()
+
+
+def test_an_unclear_answer_is_asked_for_once_more_then_a_person_decides(loop: Place) -> None:
+    (loop.folder / "answer.json").write_text("2 passed, 1 failed")
+    ended = run(loop, "--run-id", "one")
+    assert (ended["state"], ended["reason"]) == ("waiting", "human")
+    assert len((loop.folder / "places.txt").read_text().splitlines()) == 2
+    assert "Your answer cannot be used" in (loop.folder / "review.txt").read_text()
+    assert loop.type("findings", "one", "--json").json["verdicts"] == []
+
+
+def test_a_review_that_could_never_be_made_is_refused_before_the_work(loop: Place) -> None:
+    words = ("run", "write it", "--agent", "worker", "--ungated", "--review")
+    outside = loop.folder / "outside"
+    outside.mkdir()
+    refused = loop.type(*words, "critic", cwd=outside)
+    assert (refused.code, "--review needs a git repository" in refused.err) == (2, True), refused
+    refused = loop.type(*words[:-1], "--commit", cwd=outside)
+    assert (refused.code, "--commit needs a git repository" in refused.err) == (2, True), refused
+    (loop.folder / "critic").unlink()
+    missing = loop.type(*words, "critic")
+    assert (missing.code, "agent 'critic' cannot be used" in missing.err) == (13, True), missing
+    assert not (loop.folder / "prompts.txt").exists()
+    assert loop.type("enqueue", *words[1:], "critic").code == 0  # it may be there where the run is worked on

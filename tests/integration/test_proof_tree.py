@@ -1,0 +1,207 @@
+"""A proof is bound to the files that it ran on: a change of tracked files voids it, new files are named and ignored."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jackline.clock import boot_ms
+from jackline.domain.records import Check
+from jackline.domain.run_inputs import PROOF, CheckEnded
+from jackline.engine.attempt import RunInput
+from jackline.engine.check import CheckJob
+from jackline.engine.git import Git
+from jackline.engine.process import Warden
+from jackline.engine.review_copy import UNREADABLE, WorkTrees
+from jackline.engine.tree_id import TreeUnreadable
+from tests.integration.test_tree_id import git
+from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
+
+
+@pytest.fixture(scope="module")
+def warden() -> Iterator[Warden]:
+    with Warden.start(deadline_ms=boot_ms() + 600_000, marker={}) as started:
+        yield started
+
+
+@pytest.fixture
+def trees(repo: Path, tmp_path: Path, warden: Warden) -> WorkTrees:
+    return open_trees(repo, tmp_path, warden)
+
+
+def open_trees(workspace: Path, tmp_path: Path, warden: Warden) -> WorkTrees:
+    workspace_git = Git(workspace=str(workspace), env=dict(os.environ), warden=warden)
+    return WorkTrees(workspace_git, "r", str(tmp_path / "run"), str(tmp_path / "cache"))
+
+
+def prove(command: str, folder: Path, trees: WorkTrees, warden: Warden) -> RunInput:
+    inbox: queue.SimpleQueue[RunInput | BaseException] = queue.SimpleQueue()
+    check = Check(run_id="r", step=1, attempt=1, command=command, started_at=0)
+    job = CheckJob(PROOF, check, lambda: 1, inbox.put, trees=trees)
+    job.start(warden, dict(os.environ), str(folder))
+    received = inbox.get(timeout=60)
+    assert isinstance(received, RunInput)
+    return received
+
+
+def ended(received: RunInput) -> CheckEnded:
+    assert isinstance(received.input, CheckEnded)
+    return received.input
+
+
+def test_a_proof_has_the_tree_that_it_ran_on(repo: Path, trees: WorkTrees, warden: Warden) -> None:
+    (repo / "new.txt").write_text("new\n")
+    for command, code in (("true", 0), ("exit 3", 3)):
+        received = prove(command, repo, trees, warden)
+        assert (ended(received).exit_code, ended(received).changed) == (code, ())
+        assert received.check is not None
+        assert ended(received).tree == received.check.tree == trees.read_id()
+        assert [fact.kind for fact in received.facts] == ["check.tree"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > a.txt", "rm a.txt", "chmod +x a.txt", "echo x > x.txt; git add x.txt",
+        "git rm -q --cached a.txt; rm a.txt",
+        "git update-index --assume-unchanged a.txt; echo x > a.txt", "echo x > a.txt; git commit -qam x",
+    ],
+)  # fmt: skip
+def test_a_change_of_tracked_files_voids_it(repo: Path, trees: WorkTrees, warden: Warden, command: str) -> None:
+    before = trees.read_id()
+    end = ended(prove(command, repo, trees, warden))
+    assert (end.tree, len(end.changed)) == (before, 1)
+
+
+def test_what_a_proof_only_reads_writes_back_or_commits_is_no_change(
+    repo: Path, trees: WorkTrees, warden: Warden
+) -> None:
+    (repo / "new.txt").write_text("new\n")
+    command = "cp a.txt b; echo x > a.txt; mv b a.txt; git add -A; git commit -qm all; echo x > x.log"
+    assert ended(prove(command, repo, trees, warden)).changed == ()
+
+
+def test_new_files_of_a_proof_are_named_and_ignored_until_they_change(
+    repo: Path, trees: WorkTrees, warden: Warden, tmp_path: Path
+) -> None:
+    (repo / "report.txt").write_text("old\n")
+    before = trees.read_id()
+    received = prove("date +%N > report.txt; echo x > coverage", repo, trees, warden)
+    end = ended(received)
+    assert (end.exit_code, end.changed, end.tree) == (0, (), before)
+    assert received.facts[0].data["untracked"] == ["coverage", "report.txt"]
+    assert trees.read_id() == open_trees(repo, tmp_path, warden).read_id() == before
+    copy = trees.prepare_review(end.tree, 1, 0)
+    assert (Path(copy.path) / "report.txt").read_text() == "old\n"
+    assert not (Path(copy.path) / "coverage").exists()
+    trees.finish_review(copy)
+    assert (repo / "coverage").exists()
+    (repo / "coverage").write_text("by somebody\n")
+    assert trees.read_id() != before
+    again = prove("date +%N > report.txt", repo, trees, warden)  # what is there before a proof belongs to it
+    assert ended(again).tree not in {before, ""}
+    assert ended(again).tree == trees.read_id()
+    git(repo, "add", "report.txt")
+    assert trees.read_id() != ended(again).tree
+
+
+def test_a_tracked_change_after_the_proof_is_another_tree(repo: Path, trees: WorkTrees, warden: Warden) -> None:
+    end = ended(prove("echo x > coverage", repo, trees, warden))
+    (repo / "a.txt").write_text("later\n")
+    assert trees.read_id() != end.tree
+
+
+def test_a_proof_that_removes_the_repository_proves_nothing(repo: Path, trees: WorkTrees, warden: Warden) -> None:
+    end = ended(prove("rm -rf .git", repo, trees, warden))
+    assert (end.exit_code, end.tree) == (None, "")
+    assert "cannot be read" in end.detail
+
+
+def test_an_agent_that_removes_the_repository_does_not_escape(repo: Path, trees: WorkTrees, warden: Warden) -> None:
+    trees.record_repository()
+    (repo / ".git").rename(repo.parent / "moved")
+    with pytest.raises(TreeUnreadable, match="is in none now"):
+        prove("true", repo, trees, warden)
+    assert trees.read_id() == UNREADABLE
+
+
+def test_a_decoy_does_not_stand_in_for_the_workspace(repo: Path, trees: WorkTrees, warden: Warden) -> None:
+    """The proof runs in the workspace, whatever folder the configuration names as the working tree."""
+    before = trees.read_id()
+    decoy = repo.parent / "decoy"
+    decoy.mkdir()
+    (decoy / "a.txt").write_text("nice\n")
+    git(repo, "config", "core.worktree", str(decoy))
+    assert trees.read_id() == before
+    assert ended(prove("echo x > a.txt", repo, trees, warden)).changed == ("a.txt",)
+
+
+def test_a_broken_repository_is_never_proved(repo: Path, trees: WorkTrees, warden: Warden) -> None:
+    (repo / ".git" / "HEAD").write_text("broken")
+    assert trees.read_id() == UNREADABLE
+    with pytest.raises(TreeUnreadable):
+        prove("true", repo, trees, warden)
+
+
+EDITS = st.one_of(
+    st.tuples(
+        st.sampled_from(["write", "new"]), st.sampled_from(["a.txt", "sub/b.txt", "c", "d\ne"]), st.sampled_from("xyz")
+    ),
+    st.tuples(
+        st.sampled_from(["delete", "executable", "hide"]), st.sampled_from(["a.txt", "sub/b.txt", "c"]), st.just("")
+    ),
+    st.tuples(st.sampled_from(["stage", "commit", "unstage", "touch"]), st.just(""), st.just("")),
+)
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(EDITS, min_size=3, max_size=8))
+def test_the_id_is_equal_if_and_only_if_the_content_is(
+    repo: Path, tmp_path: Path, warden: Warden, edits: list[tuple[str, str, str]]
+) -> None:
+    trees, seen = open_trees(repo, tmp_path, warden), dict[str, str]()
+    for kind, name, text in edits:
+        path = repo / name
+        match kind:
+            case "write" | "new":
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+            case "delete":
+                path.unlink(missing_ok=True)
+            case "executable" if path.exists():
+                path.chmod(0o755)
+            case "hide":
+                subprocess.run(["git", "update-index", "--assume-unchanged", name], cwd=repo, check=False)
+            case "stage":
+                git(repo, "add", "-A")
+            case "commit":
+                git(repo, "commit", "-q", "--allow-empty", "-am", "x")
+            case "unstage":
+                git(repo, "reset", "-q")
+            case "touch":
+                os.utime(repo / ".gitignore", (1, 1))
+        content = str(
+            sorted(
+                (str(one.relative_to(repo)), one.stat().st_mode & 0o100, one.read_bytes())
+                for one in repo.rglob("*")
+                if one.is_file() and ".git" not in one.relative_to(repo).parts
+            )
+        )
+        tree = trees.read_id()
+        assert seen.setdefault(content, tree) == tree
+        assert len(set(seen.values())) == len(seen)
+
+
+def test_without_a_repository_a_proof_is_not_bound(tmp_path: Path, warden: Warden) -> None:
+    (tmp_path / "plain").mkdir()
+    subprocess.run(["touch", str(tmp_path / "plain" / "x")], check=True)
+    trees = open_trees(tmp_path / "plain", tmp_path, warden)
+    received = prove("echo x > x", tmp_path / "plain", trees, warden)
+    assert (ended(received).exit_code, ended(received).tree, received.facts) == (0, "", ())

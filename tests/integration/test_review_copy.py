@@ -1,0 +1,364 @@
+"""The copy for a reviewer: the proved files, nothing of the worker's repository, and the workspace is restored."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jackline.clock import boot_ms
+from jackline.engine.git import Git
+from jackline.engine.process import Warden
+from jackline.engine.review_copy import ReviewCopy, ReviewCopyFailed, ReviewEnd, WorkTrees
+from tests.integration.test_tree_id import add_submodule, git, make_repository
+from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
+
+RUN = "r-1"
+WARDENS: list[Warden] = []  # one for all tests: each git command would start its own
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warden() -> Iterator[None]:
+    with Warden.start(deadline_ms=boot_ms() + 600_000, marker={}) as started:
+        WARDENS.append(started)
+        yield
+
+
+@pytest.fixture
+def trees(repo: Path, tmp_path: Path) -> WorkTrees:
+    return open_trees(repo, tmp_path)
+
+
+def open_trees(workspace: Path, tmp_path: Path) -> WorkTrees:
+    workspace_git = Git(workspace=str(workspace), env=dict(os.environ), warden=WARDENS[-1])
+    return WorkTrees(workspace_git, RUN, str(tmp_path / "run"), str(tmp_path / "cache"))
+
+
+def prepare(trees: WorkTrees, round_: int = 1, seat: int = 0) -> ReviewCopy:
+    state = trees.compute()
+    assert state is not None
+    return trees.prepare_review(state.id, round_, seat)
+
+
+def work(repo: Path) -> None:
+    """Changes as a worker leaves them: committed, staged, on the disk only, and deleted."""
+    (repo / "a.txt").write_text("committed\n")
+    git(repo, "commit", "-qam", "work")
+    (repo / "a.txt").write_text("staged\n")
+    git(repo, "add", "a.txt")
+    (repo / "a.txt").write_text("on the disk\n")
+    (repo / "new.txt").write_text("new\n")
+    (repo / "run.sh").write_text("#!/bin/sh\n")
+    (repo / "run.sh").chmod(0o755)
+    (repo / "sub" / "b.txt").unlink()
+
+
+def look(repo: Path) -> list[str]:
+    files = sorted(
+        (str(path.relative_to(repo)), path.lstat().st_mode, path.read_bytes())
+        for path in repo.rglob("*")
+        if ".git" not in path.relative_to(repo).parts and path.is_file()
+    )
+    words = (("rev-parse", "HEAD"), ("symbolic-ref", "HEAD"), ("ls-files", "-s", "-v"), ("status", "--porcelain"))
+    return [str(files), *(git(repo, *one) for one in words)]
+
+
+def test_the_copy_has_the_files_and_the_diff_of_the_run(trees: WorkTrees, repo: Path) -> None:
+    (repo / "own.txt").write_text("not the run's\n")
+    trees.record_start()
+    work(repo)
+    trees.record_start()  # a later attempt changes nothing
+    copy = prepare(trees)
+    path = Path(copy.workspace)
+    assert (path / "a.txt").read_text() == "on the disk\n"
+    assert (path / "own.txt").exists()
+    assert os.access(path / "run.sh", os.X_OK)
+    assert git(path, "status", "--porcelain") == ""
+    changed = git(path, "diff", "--name-status", "HEAD~1").splitlines()
+    assert changed == ["M\ta.txt", "A\tnew.txt", "A\trun.sh", "D\tsub/b.txt"]
+    assert git(path, "log", "--format=%s").splitlines()[-1] == "first"
+    assert Path(copy.path).stat().st_mode & 0o077 == 0
+
+
+def test_without_changes_before_the_run_the_parent_is_the_commit_itself(trees: WorkTrees, repo: Path) -> None:
+    start = git(repo, "rev-parse", "HEAD")
+    trees.record_start()
+    work(repo)
+    copy = prepare(trees)
+    assert git(Path(copy.path), "rev-parse", "HEAD~1") == start
+    trees.finish_review(copy)
+
+
+def test_the_start_of_another_host_is_the_commit(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+    work(repo)
+    copy = prepare(trees)
+    assert git(Path(copy.path), "rev-parse", "HEAD~1") == git(repo, "rev-parse", "HEAD")
+
+
+def test_a_reviewer_in_a_folder_of_the_repository(repo: Path, tmp_path: Path) -> None:
+    copy = prepare(open_trees(repo / "sub", tmp_path))
+    assert copy.workspace == os.path.join(copy.path, "sub")
+    assert (Path(copy.workspace) / "b.txt").exists()
+
+
+def test_what_a_reviewer_does_in_its_copy_reaches_nothing_and_is_kept(trees: WorkTrees, repo: Path) -> None:
+    work(repo)
+    before, refs = look(repo), git(repo, "for-each-ref")
+    copy = prepare(trees)
+    path = Path(copy.workspace)
+    (path / "a.txt").write_text("by the reviewer\n")
+    (path / "more.txt").write_text("more\n")
+    (path / "binary").write_bytes(bytes(range(256)))
+    git(path, "add", "-A")
+    git(path, "commit", "-qm", "mine")
+    git(path, "branch", "-f", "main")
+    git(path, "tag", "x")
+    (path / "new.txt").unlink()
+    (path / "x.log").write_text("ignored\n")
+    end = trees.finish_review(copy)
+    assert (end.written, end.restored, end.refs) == (("a.txt", "binary", "more.txt", "new.txt"), (), ())
+    assert (look(repo), git(repo, "for-each-ref")) == (before, refs)
+    assert not Path(copy.path).exists()
+    assert os.listdir(Path(copy.path).parent) == []
+    git(repo, "apply", "--check", end.patch)
+    git(repo, "apply", end.patch)
+    assert (repo / "a.txt").read_text() == "by the reviewer\n"
+    assert (repo / "binary").read_bytes() == bytes(range(256))
+    assert not (repo / "new.txt").exists()
+    assert Path(end.patch).name == "1-0.patch"
+
+
+def test_a_reviewer_that_only_reads_leaves_nothing(trees: WorkTrees, repo: Path) -> None:
+    work(repo)
+    copy = prepare(trees)
+    git(Path(copy.path), "status")
+    assert trees.finish_review(copy) == ReviewEnd()
+    assert not Path(copy.path).exists()
+    assert not Path(copy.patch).exists()
+
+
+@pytest.mark.parametrize("wreck", ["config", "missing", "link", "gone", "read-only", "copy is a link"])
+def test_a_reviewer_that_wrecks_its_copy(trees: WorkTrees, repo: Path, tmp_path: Path, wreck: str) -> None:
+    copy, mark = prepare(trees), tmp_path / "ran"
+    path = Path(copy.path)
+    (path / "a.txt").write_text("mine\n")
+    before = look(repo)
+    match wreck:
+        case "config":
+            (path / ".gitattributes").write_text("* filter=f\n")
+            for name in ("clean", "smudge"):
+                git(path, "config", f"filter.f.{name}", f"touch {mark}")
+            git(path, "config", "core.fsmonitor", f"touch {mark}")
+            git(path, "config", "core.worktree", str(repo))
+        case "missing":
+            subprocess.run(["rm", "-rf", str(path / ".git")], check=True)
+        case "link":
+            (path / ".git").rename(tmp_path / "moved")
+            (path / ".git").symlink_to(repo / ".git")
+        case "gone":
+            subprocess.run(["rm", "-rf", str(path)], check=True)
+        case "read-only":
+            (path / "sub").chmod(0o500)
+        case "copy is a link":
+            path.rename(tmp_path / "moved")
+            path.symlink_to(repo)
+    end = trees.finish_review(copy)
+    assert look(repo) == before
+    assert not path.exists()
+    assert not mark.exists()
+    assert ("a.txt" in end.written) == (wreck not in {"gone", "copy is a link"})
+
+
+def test_a_link_around_the_copy_leads_to_no_removal(trees: WorkTrees, tmp_path: Path) -> None:
+    copy = prepare(trees)
+    other = tmp_path / "other" / Path(copy.path).name
+    other.mkdir(parents=True)
+    (other / "precious").write_text("x")
+    around = Path(copy.path).parent
+    around.rename(tmp_path / "moved")
+    around.symlink_to(other.parent)
+    assert trees.finish_review(copy).written == ()
+    assert (other / "precious").read_text() == "x"
+
+
+def test_a_repository_that_a_reviewer_made_for_the_patch_is_not_used(trees: WorkTrees) -> None:
+    copy = prepare(trees)
+    planted = Path(f"{copy.path}.git")
+    (planted / "common").mkdir(parents=True)
+    (planted / "commondir").write_text("common\n")
+    (Path(copy.path) / "a.txt").write_text("mine\n")
+    assert trees.finish_review(copy).written == ("a.txt",)
+
+
+def test_the_workspace_is_restored_and_the_change_kept(trees: WorkTrees, repo: Path) -> None:
+    work(repo)
+    before, head = look(repo), git(repo, "rev-parse", "HEAD")
+    copy = prepare(trees)
+    (repo / "a.txt").write_text("by the reviewer\n")
+    (repo / "sub" / "b.txt").write_text("back\n")
+    (repo / "more").mkdir()
+    (repo / "more" / "x\ny").write_text("odd\n")
+    (repo / "new.txt").unlink()
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "by the reviewer")
+    (repo / "a.txt").write_text("again\n")
+    git(repo, "switch", "-qc", "elsewhere")
+    git(repo, "branch", "-f", "main", "HEAD~2")
+    end = trees.finish_review(copy)
+    assert look(repo) == before
+    assert git(repo, "rev-parse", "main") == head
+    assert set(end.restored) == {"a.txt", "sub/b.txt", "more/x\ny", "new.txt", "HEAD", "index"}
+    assert end.refs == (f"refs/jackline/{RUN}/1",)
+    assert git(repo, "show", f"{end.refs[0]}:a.txt") == "again"
+    assert git(repo, "show", f"{end.refs[0]}^1:a.txt") == "by the reviewer"
+    assert trees.restore_worker() == ReviewEnd()
+
+
+@pytest.mark.parametrize("change", ["index", "branch", "detached", "first commit", "link"])
+def test_each_kind_of_change_is_restored(trees: WorkTrees, repo: Path, tmp_path: Path, change: str) -> None:
+    if change == "first commit":
+        repo = tmp_path / "empty"
+        repo.mkdir()
+        git(repo, "init", "-q", "-b", "main")
+        (repo / "a.txt").write_text("a\n")
+        trees = open_trees(repo, tmp_path)
+    else:
+        work(repo)
+    if change == "detached":
+        git(repo, "checkout", "-q", "--detach")
+    copy = prepare(trees)
+    status = git(repo, "status", "--porcelain=v2", "--branch")
+    match change:
+        case "index":
+            git(repo, "reset", "-q")
+        case "branch":
+            git(repo, "switch", "-qc", "other")
+        case "detached":
+            git(repo, "switch", "-qc", "other")
+        case "first commit":
+            git(repo, "add", "-A")
+            git(repo, "commit", "-qm", "first")
+        case "link":
+            (repo / "sub").rmdir()
+            (repo / "sub").symlink_to(tmp_path)
+    end = trees.finish_review(copy)
+    assert end.restored
+    assert git(repo, "status", "--porcelain=v2", "--branch") == status
+
+
+def test_a_status_in_the_workspace_is_no_change(trees: WorkTrees, repo: Path) -> None:
+    copy = prepare(trees)
+    os.utime(repo / "a.txt", (1, 1))
+    git(repo, "status")
+    assert trees.finish_review(copy) == ReviewEnd()
+    assert git(repo, "for-each-ref", "refs/jackline") == ""
+
+
+def test_a_submodule_is_copied_restored_and_kept(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+    module = add_submodule(repo, tmp_path)
+    copy = prepare(trees)
+    assert (Path(copy.path) / "lib" / "inner" / "a.txt").read_text() == "one\n"
+    (module / "a.txt").write_text("by the reviewer\n")
+    end = trees.finish_review(copy)
+    assert (module / "a.txt").read_text() == "one\n"
+    assert git(module, "show", f"{end.refs[-1]}:a.txt") == "by the reviewer"
+
+
+def test_a_shared_workspace_is_left_alone(trees: WorkTrees, repo: Path) -> None:
+    state = trees.compute()
+    assert state is not None
+    copy = trees.prepare_review(state.id, 1, 0, restores=False)
+    (repo / "a.txt").write_text("of another run\n")
+    assert trees.finish_review(copy) == ReviewEnd()
+    assert (repo / "a.txt").read_text() == "of another run\n"
+
+
+def test_after_a_crash_copies_are_removed_and_the_workspace_restored(
+    trees: WorkTrees, repo: Path, tmp_path: Path
+) -> None:
+    work(repo)
+    before = look(repo)
+    copy = prepare(trees)
+    (Path(copy.path) / "sub").mkdir(exist_ok=True)
+    (Path(copy.path) / "sub").chmod(0o500)
+    (repo / "a.txt").write_text("by the reviewer\n")
+    again = open_trees(repo, tmp_path)  # another process
+    end = again.recover_review()
+    assert (end.restored, look(repo)) == (("a.txt",), before)
+    assert not Path(copy.path).exists()
+    assert again.recover_review() == ReviewEnd()
+
+
+def test_no_hook_runs_while_a_workspace_is_restored(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    copy = prepare(trees)
+    git(repo, "switch", "-qc", "other")
+    for name in ("reference-transaction", "post-checkout", "post-index-change"):
+        hook = repo / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {mark}\n")
+        hook.chmod(0o755)
+    git(repo, "config", "filter.f.smudge", f"touch {mark}; cat")
+    (repo / ".git" / "info").mkdir(exist_ok=True)
+    (repo / ".git" / "info" / "attributes").write_text("* filter=f\n")
+    (repo / "a.txt").write_text("by the reviewer\n")
+    assert set(trees.finish_review(copy).restored) == {"a.txt", "HEAD"}
+    assert (repo / "a.txt").read_text() == "one\n"
+    assert not mark.exists()
+
+
+def test_a_copy_that_cannot_be_written_is_reported_and_nothing_is_left(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees = open_trees(repo, tmp_path)
+    state = trees.compute()
+    assert state is not None
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(ReviewCopyFailed, match="cannot be made"):
+        trees.prepare_review(state.id, 1, 0)
+    with pytest.raises(ReviewCopyFailed, match="cannot be made"):
+        open_trees(repo, tmp_path / "else").prepare_review("1" * 40, 1, 0)
+    assert not (tmp_path / "else" / "cache" / "reviews" / RUN / "1-0").exists()
+
+
+def test_a_patch_that_cannot_be_written_leaves_the_copy(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+    copy = prepare(trees)
+    (Path(copy.path) / "a.txt").write_text("mine\n")
+    (tmp_path / "run" / "reviews" / "1-0.patch").mkdir()
+    with pytest.raises(ReviewCopyFailed, match="cannot be kept"):
+        trees.finish_review(copy)
+    assert (Path(copy.path) / "a.txt").read_text() == "mine\n"
+
+
+def test_without_a_repository_a_review_works_on_all_files(tmp_path: Path, repo: Path) -> None:
+    plain = tmp_path / "plain"
+    (plain / "sub").mkdir(parents=True)
+    (plain / "sub" / "x").write_text("x\n")
+    trees = open_trees(plain, tmp_path)
+    assert trees.compute() is None
+    copy = trees.prepare_review("", 1, 0)
+    assert (Path(copy.workspace) / "sub" / "x").read_text() == "x\n"
+    (Path(copy.workspace) / "sub" / "x").write_text("y\n")
+    (plain / "sub" / "x").write_text("z\n")
+    end = trees.finish_review(copy)
+    assert (end.written, end.restored) == (("sub/x",), ("sub/x",))
+    assert (plain / "sub" / "x").read_text() == "x\n"
+    assert not (plain / ".git").exists()
+
+
+def test_a_shallow_repository(repo: Path, tmp_path: Path) -> None:
+    git(repo, "commit", "-q", "--allow-empty", "-m", "second")
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{repo}", "shallow")
+    copy = prepare(open_trees(tmp_path / "shallow", tmp_path))
+    assert len(git(Path(copy.path), "log", "--format=%s").splitlines()) == 2
+
+
+def test_a_repository_inside_is_part_of_the_copy(trees: WorkTrees, repo: Path) -> None:
+    make_repository(repo / "vendor")
+    copy = prepare(trees)
+    assert (Path(copy.path) / "vendor" / "a.txt").exists()
+    assert not (Path(copy.path) / "vendor" / ".git").exists()
+    assert trees.finish_review(copy) == ReviewEnd()
