@@ -64,7 +64,7 @@ def test_a_claim_waits_for_another_one_of_its_batch(postgres_store: Store, postg
         put(postgres_store, f"b-{number}", batch="batch", batch_slots=1)
     counted, go = threading.Event(), threading.Event()
     claim = postgres_store.leases._claim
-    results: list[object] = []
+    results: dict[str, object] = {}  # by run: the threads may write here in either order
 
     def claim_slowly(*words: Any) -> Any:
         counted.set()
@@ -73,9 +73,9 @@ def test_a_claim_waits_for_another_one_of_its_batch(postgres_store: Store, postg
 
     def try_claim(store: Store, run_id: str) -> None:
         try:
-            results.append(store.leases.claim(run_id, owner(run_id), LEASE_MS, AT, from_queue=True)[0].run_id)
+            results[run_id] = store.leases.claim(run_id, owner(run_id), LEASE_MS, AT, from_queue=True)[0].run_id
         except NotStartable as error:
-            results.append(error)
+            results[run_id] = error
 
     postgres_store.leases._claim = claim_slowly  # type: ignore[method-assign, assignment]
     second, watcher = (open_store(postgres_database, create=False) for _ in range(2))
@@ -93,5 +93,5 @@ def test_a_claim_waits_for_another_one_of_its_batch(postgres_store: Store, postg
         thread.join()
     for store in (second, watcher):
         store.close()
-    assert results[0] == "b-0"
-    assert isinstance(results[1], NotStartable)
+    assert results["b-0"] == "b-0"
+    assert isinstance(results["b-1"], NotStartable)

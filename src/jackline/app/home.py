@@ -6,6 +6,7 @@ Reading never creates anything; starting a run creates the home. Nothing heavy i
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Self
 
 from jackline.app import config as config_module
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 
 _PAGE = 500
+_FIRST_PAGE = 4096  # bytes of a new database before its schema leaves the write-ahead log
 
 
 def open_home(path: str | None = None, environ: Mapping[str, str] | None = None) -> Home:
@@ -83,20 +85,33 @@ class Home:
     @property
     def is_new(self) -> bool:
         """Whether nothing was ever written here; StoreError if that cannot be determined."""
-        if "://" in self.database:
-            return False
+        size = self._measure_database()
+        if size is None or size > _FIRST_PAGE:
+            return size is None
+        # The schema is still in the write-ahead log, or another process is creating it at this moment.
         try:
-            os.stat(self.database)
-        except (FileNotFoundError, NotADirectoryError):
+            self.store()
+        except NoHome:
             return True
+        except StoreError:  # an older schema, or a damaged file: who opens it finds out
+            pass
+        return False
+
+    def _measure_database(self) -> int | None:
+        """The size of the database, None where there is no file yet; a server has one always."""
+        if "://" in self.database:
+            return sys.maxsize
+        try:
+            return os.stat(self.database).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         except OSError as error:
             raise StoreError(f"{self.database} cannot be read: {error.strerror}; check its permissions") from None
-        return False
 
     def store(self, *, create: bool = False) -> Store:
         """The store, opened on first use."""
         if self._store is None:
-            if self.is_new and not create:
+            if not create and self._measure_database() is None:
                 raise NoHome(self.path)
             if create:  # reading creates nothing
                 self.create()
