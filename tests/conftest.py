@@ -38,8 +38,12 @@ settings.load_profile("unhurried")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let SIGTERM end the session as Ctrl-C does, with every fixture; a worker gets it when pytest itself dies."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Let SIGTERM end the session as Ctrl-C does, with every fixture; a worker gets it when pytest itself dies.
+
+    A shell that starts `make test &` lets it ignore SIGINT, and so would every command that a test interrupts.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     if hasattr(config, "workerinput") and sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -19,8 +19,8 @@ from tools.agents.pins import read as pins
 
 Play = Callable[..., Stage]
 HERE = Path(__file__).parent
-_SLOW = {"kilo", "opencode", "qwen"}
-_SLOWEST = {"kilo"}  # twenty seconds of processor time for one word, and built from the same code as opencode
+_SLOW = {"gemini", "kilo", "opencode", "qwen"}
+_SLOWEST = {"kilo", "opencode"}  # ten seconds of processor time and more for one word
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

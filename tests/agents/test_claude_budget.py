@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from jackline.fake_model.script import Reply
 from tests.agents.stage import RUN, wait_until
 from tests.agents.test_claude_door import Door, SetStage, set_stage
@@ -38,6 +40,7 @@ def test_it_ends_before_the_next_request_and_the_run_waits_for_budget(set_stage:
     assert len([one for one in stage.model.asked if one.tools]) == 1
 
 
+@pytest.mark.full
 def test_a_resume_is_given_what_is_left(set_stage: SetStage) -> None:
     stage = set_stage(Reply(shell="deliver ada hello", tokens_input=TOKENS), Reply(say="sent", tokens_input=100))
     listen(stage)
@@ -49,6 +52,7 @@ def test_a_resume_is_given_what_is_left(set_stage: SetStage) -> None:
     assert (first, round(last, 2)) == (1, 0.6)
 
 
+@pytest.mark.full
 def test_the_cli_counts_a_resumed_session_from_zero(set_stage: SetStage) -> None:
     """Its second process spends 0.40 of the 0.60 that are left; the session has 0.80 by then."""
     stage = set_stage(Reply(shell="deliver ada hello", tokens_input=TOKENS), Reply(say="sent", tokens_input=TOKENS))
@@ -69,6 +73,7 @@ def test_a_model_that_spends_in_small_steps_is_stopped_at_the_budget(set_stage: 
     assert 1 <= ended.json["cost_usd"] < 1.1
 
 
+@pytest.mark.full
 def test_jackline_stops_it_without_the_clis_own_flag(set_stage: SetStage) -> None:
     """By an estimate, which is a little higher than the cost."""
     stage = set_stage(STEP._replace(times=60))

@@ -170,6 +170,7 @@ def test_a_person_who_says_no_is_heard_by_the_model(set_stage: SetStage) -> None
     assert "denied by a person" in stage.model.wait(2)[-1].text
 
 
+@pytest.mark.full
 def test_of_two_calls_at_once_both_are_asked_and_the_second_comes_again(set_stage: SetStage) -> None:
     both = tuple({"tool": "Bash", "input": {"command": f"deliver {to} hello"}} for to in ("ada", "bob"))
     stage = set_stage(Reply(calls=both), deliver("bob", "hello"), Reply(say="sent"))
@@ -182,6 +183,7 @@ def test_of_two_calls_at_once_both_are_asked_and_the_second_comes_again(set_stag
     assert sorted(stage.outbox) == ["ada hello", "bob hello"]
 
 
+@pytest.mark.full
 def test_work_in_the_background_does_not_carry_the_agent_past_a_call_that_waits(set_stage: SetStage) -> None:
     late = {"tool": "Bash", "input": {"command": "sleep 2; echo late", "run_in_background": True}}
     stage = set_stage(Reply(call=late), deliver("ada", "hello"), Reply(say="it was sent"))
@@ -193,6 +195,7 @@ def test_work_in_the_background_does_not_carry_the_agent_past_a_call_that_waits(
     assert stage.outbox == ["ada hello"]
 
 
+@pytest.mark.full
 def test_a_command_in_the_background_is_done_when_it_has_ended(set_stage: SetStage) -> None:
     late = {"tool": "Bash", "input": {"command": "sleep 0.3; deliver ada hello", "run_in_background": True}}
     stage = set_stage(Reply(call=late), Reply(say="started"), Reply(say="sent"))
@@ -214,6 +217,7 @@ def test_the_calls_of_a_subagent_stand_below_its_task(set_stage: SetStage) -> No
     assert "sub is done" in output
 
 
+@pytest.mark.full
 def test_what_the_users_own_settings_refuse_did_not_happen(set_stage: SetStage) -> None:
     stage = set_stage(deliver("ada", "hello"), Reply(say="then not"))
     stage.send_order("project", {"permissions": {"deny": ["Bash(deliver:*)"]}})

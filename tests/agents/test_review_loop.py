@@ -256,9 +256,7 @@ CRASHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "point_name", [name if name == "review-3" else pytest.param(name, marks=pytest.mark.full) for name in KILLED]
-)
+@pytest.mark.parametrize("point_name", [pytest.param(name, marks=pytest.mark.full) for name in KILLED])
 def test_a_supervisor_that_is_killed_changes_nothing_about_the_end(lay: Lay, point_name: str) -> None:
     table = lay(point_name)
     more = ("--plan",) if point_name == "plan" else ()
@@ -308,7 +306,7 @@ class Writer(Reviewer):
         return tries[asked.results] if asked.results < len(tries) else Reply(say=answer("pass"))
 
 
-@pytest.mark.parametrize("reviewer", ["codex", "claude"])
+@pytest.mark.parametrize("reviewer", ["codex", pytest.param("claude", marks=pytest.mark.full)])
 def test_a_reviewer_that_edits_changes_nothing(lay: Lay, reviewer: str) -> None:
     table = lay(reviewer=Writer)
     before = table.git("log", "--format=%s", "--all")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jackline import crash_points
+from tests.conftest import SLOW_BACKENDS
 from tests.crash.stage import KILLED, RUN, build, usual_steps
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def run_until_killed(folder: Path, database: str, point: str, *, session: bool, 
     return "killed"
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 @pytest.mark.parametrize("session", [True, pytest.param(False, marks=pytest.mark.full)], ids=["remembers", "forgets"])
 @pytest.mark.parametrize("point", [p for p in crash_points.POINTS if p not in IN_RECOVERY + OF_THE_HOST])
 def test_killed_once_at_each_point(tmp_path: Path, database: str, point: str, session: bool) -> None:

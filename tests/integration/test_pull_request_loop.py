@@ -20,8 +20,15 @@ RUN = "grow"
 CI, KILLED = 19, -9
 STEPS = ({"edit": {"path": "tree.txt", "append": "leaf\n"}}, {"commit": "Grow"}, {"say": "It has grown."})
 # The agent makes two calls in each turn; then the host pushes, and opens the pull request.
-POINTS = ("call.intent.committed:3", "host.effect.made:1", "call.outcome.committed:3", "call.intent.committed:4")
-RARE_POINTS = ("call.outcome.begun:3", "host.effect.made:2", "call.outcome.begun:4", "call.outcome.committed:4")
+POINTS = ("host.effect.made:1", "call.intent.committed:4")
+RARE_POINTS = (
+    "call.intent.committed:3",
+    "call.outcome.committed:3",
+    "call.outcome.begun:3",
+    "host.effect.made:2",
+    "call.outcome.begun:4",
+    "call.outcome.committed:4",
+)
 
 
 class Garden(Place):

@@ -53,7 +53,7 @@ def start_session(page: Path, *words: str, **variables: str) -> subprocess.Popen
     [
         (signal.SIGTERM, "-n0"),
         (signal.SIGKILL, "-n0"),
-        (signal.SIGKILL, "-n2"),
+        pytest.param(signal.SIGKILL, "-n2", marks=pytest.mark.full),
         pytest.param(signal.SIGTERM, "-n2", marks=pytest.mark.full),
         pytest.param(signal.SIGINT, "-n0", marks=pytest.mark.full),
         pytest.param(signal.SIGINT, "-n2", marks=pytest.mark.full),
@@ -105,7 +105,7 @@ def test_a_test_that_hangs_fails_with_its_stack_and_leaves_no_process(tmp_path: 
     assert [words in output for words in ("Timeout", "program.wait()", "killed -9")] == [True] * 3, output
 
 
-@pytest.mark.parametrize(("ci", "marks"), [("true", "EFsF"), ("", "ssss")])
+@pytest.mark.parametrize(("ci", "marks"), [("true", "EFsF"), pytest.param("", "ssss", marks=pytest.mark.full)])
 def test_on_ci_only_what_is_not_possible_is_skipped(tmp_path: Path, ci: str, marks: str) -> None:
     program = """
         import pytest

@@ -132,7 +132,7 @@ def test_claude_finds_loads_and_calls_tools_through_the_gate(set_stage: SetStage
     assert (question["status"], question["question"]) == ("waiting_human", "shall I merge?")
 
 
-@pytest.mark.parametrize("command", ["answer", "work answer"])
+@pytest.mark.parametrize("command", ["answer", pytest.param("work answer", marks=pytest.mark.full)])
 def test_a_question_parks_the_run_and_its_answer_is_in_the_next_prompt(set_stage: SetStage, command: str) -> None:
     stage = set_stage("claude", calling("claude", "ask_human", question="shall I merge?"))
     ended = stage.run("do the work, then merge")
@@ -334,6 +334,7 @@ def test_a_claude_in_a_terminal_joins_the_bridge_and_talks_to_the_worker(set_sta
     assert stage.processes_left() == []
 
 
+@pytest.mark.full
 def test_a_reviewer_sends_in_its_own_name_and_reads_its_own_messages(set_stage: SetStage) -> None:
     stage = set_stage(
         "claude",

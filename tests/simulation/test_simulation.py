@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
     from jackline.store.store import Store
 
-SEEDS = 500
+SEEDS = 250
 SEEDS_FULL = 12_000
 MOST_ATTEMPTS = 200
 
