@@ -282,6 +282,48 @@ def test_a_dry_run_tells_all_and_does_nothing(place: Place) -> None:
     assert not place.home.exists()
 
 
+def test_a_dry_run_of_a_job_tells_reviewers_worktree_and_pull_request(place: Place) -> None:
+    for words in (
+        ("init", "-q", "-b", "main"),
+        ("-c", "user.name=Ada", "-c", "user.email=ada@localhost", "commit", "-q", "--allow-empty", "-m", "one"),
+        ("remote", "add", "origin", "https://github.com/ada/garden.git"),
+    ):
+        subprocess.run(["git", *words], cwd=place.repository, check=True)
+    (place.repository / ".env").write_text("A=1\n")
+    job = place.folder / "job.toml"
+    job.write_text(
+        f"""
+        prompt = "fix it"
+        agent = "scripted"
+        script = {json.dumps(place.script(SAY))}
+        proof = "make test"
+        plan = true
+        review = ["scripted", "scripted"]
+        review_mode = "any"
+        copy = [".env"]
+        setup = "make setup"
+        pr = "draft"
+        pr_base = "stable"
+        until = "green"
+        """
+    )
+    words = ("run", "--job", str(job), "--worktree", "loop", "--dry-run")
+    planned = place.type(*words, "--json").json
+    expected = {
+        "plan": True, "reviewers": ["scripted", "scripted"], "review_mode": "any", "copy": [".env"],
+        "setup": "make setup", "pr": "draft", "pr_base": "stable", "until": "green",
+    }  # fmt: skip
+    assert {name: planned[name] for name in expected} == expected
+    shown = place.type(*words)
+    assert shown.code == 0, shown
+    lines = {line[:12].strip(): line[13:] for line in shown.out.splitlines()}
+    assert lines["review"] == "scripted, scripted (any must pass)"
+    assert lines["worktree"].startswith(f"branch {planned['branch']} from {planned['base'][:12]}")
+    assert lines["pull request"] == f"draft, from {planned['pr_branch']} to stable, until green"
+    assert lines["setup"] == "make setup"
+    assert not place.home.exists()
+
+
 def test_a_dry_run_names_exactly_what_an_agent_will_see(place: Place) -> None:
     look = {"call": {"tool": "shell", "input": {}, "run": f"tr '\\0' '\\n' </proc/$PPID/environ >{place.path('seen')}"}}
     told = place.play(look, SAY, words=("--dry-run", "--json")).json

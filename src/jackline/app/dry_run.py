@@ -52,6 +52,17 @@ class PlannedRun:
     model: str = ""  # empty: the agent's default
     effort: str = ""
     proof: str = ""
+    plan: bool = False
+    reviewers: tuple[str, ...] = ()
+    review_mode: str = ""
+    branch: str = ""  # of the run's own worktree
+    base: str = ""  # the commit that the branch starts from
+    copy: tuple[str, ...] = ()
+    setup: str = ""
+    pr: str = ""  # the kind of the pull request
+    pr_branch: str = ""
+    pr_base: str = ""
+    until: str = ""
     limits: Mapping[str, Setting] = field(default_factory=dict)
     problem: str = ""  # why the first agent cannot start here
     stuck: bool = False  # and no fallback could take over
@@ -112,6 +123,17 @@ def plan_run(request: Request, home: Home) -> PlannedRun:
         model=asked.model,
         effort=asked.effort,
         proof=redact(spec.proof),
+        plan=spec.plan,
+        reviewers=spec.review,
+        review_mode=spec.review_mode if spec.review else "",
+        branch=spec.worktree.branch,
+        base=spec.worktree.base,
+        copy=spec.worktree.copy,
+        setup=redact(spec.worktree.setup),
+        pr=spec.pr,
+        pr_branch=spec.pr_branch,
+        pr_base=spec.pr_base,
+        until=spec.until,
         limits={key.name: limits[key.name] for key in KEYS if key.bounds and not (key.choices or key.grows)},
         problem=found.why or find_login_problem(adapter.declaration, found.binary, environ, find_settings_folder(spec)),
         stuck=bool(found.why)

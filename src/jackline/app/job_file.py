@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 _TEXTS = (
     "task", "prompt", "mode", "agent", "model", "effort", "session", "proof", "workspace", "script", "review_mode",
-    "done_signal",
+    "done_signal", "setup", "pr", "pr_base", "until",
 )  # fmt: skip
-_LISTS = ("agents", "fallback", "arguments", "allow", "review")
+_LISTS = ("agents", "fallback", "arguments", "allow", "review", "copy")
 _SWITCHES = ("requires_commit", "requires_clean", "plan", "proof_must_fail_first", "commit")
 _TABLES = ("vars", "settings")
 _KNOWN = (*_TEXTS, *_LISTS, *_SWITCHES, *_TABLES, "rule")
@@ -71,6 +71,11 @@ class Job(NamedTuple):
     plan: bool | None = None
     proof_must_fail_first: bool | None = None
     commit: bool | None = None
+    setup: str = ""
+    copy: tuple[str, ...] = ()
+    pr: str = ""
+    pr_base: str = ""
+    until: str = ""
 
 
 NO_JOB = Job()
@@ -189,10 +194,11 @@ def compose_request(typed: Request, job: Job, task: Task | None, variables: Mapp
         requires_commit=_choose_switch(job.requires_commit, task is not None and task.requires_commit),
         requires_clean=_choose_switch(job.requires_clean, task is not None and task.requires_clean),
         job=job.text,
-        setup=typed.setup or (task.setup if task else ""),
-        pr=typed.pr or (task.pr if task else ""),
-        pr_base=typed.pr_base or (task.pr_base if task else ""),
-        until=typed.until or (task.until if task else ""),
+        setup=typed.setup or job.setup or (task.setup if task else ""),
+        copy=typed.copy or job.copy,
+        pr=typed.pr or job.pr or (task.pr if task else ""),
+        pr_base=typed.pr_base or job.pr_base or (task.pr_base if task else ""),
+        until=typed.until or job.until or (task.until if task else ""),
         review=typed.review or job.review or (task.review if task else ()),
         review_mode=typed.review_mode or job.review_mode or (task.review_mode if task else ""),
         done_signal=typed.done_signal or job.done_signal or (task.done_signal if task else ""),
@@ -252,7 +258,7 @@ def restrict_task(task: Task, typed: Request, job: Job, config: Config) -> Restr
         return RestrictedTask(task._replace(settings=kept), notes)
     if task.proof and not (typed.proof or job.proof):
         raise Refused(f"{task.source} is not trusted, but its proof runs a command: {_describe_fix(task)}")
-    starts = {"its setup runs a command": bool(task.setup) and not typed.setup}
+    starts = {"its setup runs a command": bool(task.setup) and not (typed.setup or job.setup)}
     starts["lets the host commit"] = task.commit and not (typed.commit_work or job.commit)
     for what in (what for what, is_so in starts.items() if is_so):
         raise Refused(f"{task.source} is not trusted, but {what}: {_describe_fix(task)}")

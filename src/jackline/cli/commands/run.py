@@ -96,6 +96,20 @@ def _print_plan(request: Request, home: Home, out: Output) -> int:
     return code
 
 
+def _describe_loop(planned: PlannedRun) -> dict[str, str]:
+    """The plan, reviews, worktree and pull request of a run that has them."""
+    facts = {"plan": "yes" if planned.plan else "", "setup": planned.setup, "copy": ", ".join(planned.copy)}
+    if planned.reviewers:
+        facts["review"] = f"{', '.join(planned.reviewers)} ({planned.review_mode} must pass)"
+    if planned.branch:
+        facts["worktree"] = f"branch {planned.branch} from {planned.base[:12]}"
+    if planned.pr:
+        onto = planned.pr_base or "the default branch"
+        until = f", until {planned.until}" if planned.until else ""
+        facts["pull request"] = f"{planned.pr}, from {planned.pr_branch} to {onto}{until}"
+    return {name: text for name, text in facts.items() if text}
+
+
 def _print_plan_text(planned: PlannedRun, command: str, out: Output) -> None:
     from jackline.app.setting_keys import format_setting
 
@@ -109,6 +123,7 @@ def _print_plan_text(planned: PlannedRun, command: str, out: Output) -> None:
         "model": planned.model or "the agent's own",
         "effort": planned.effort or "the agent's own",
         "proof": planned.proof or "none",
+        **_describe_loop(planned),
         "limits": ", ".join(f"{name} {format_setting(value)}" for name, value in planned.limits.items()),
     }
     for name, text in facts.items():
