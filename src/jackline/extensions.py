@@ -26,8 +26,8 @@ HOOKS: dict[str, tuple[str, ...]] = {
         "jackline.features.work.questions:list_inbox_entries",
         "jackline.features.service.start_failures:list_inbox_entries",
     ),
-    # (home, run): why a service could not start the run, in words; empty if it could
-    "start_failure": ("jackline.features.service.start_failures:explain_start_failure",),
+    # (home): the runs that a service could not start, each with the reason
+    "start_failures": ("jackline.features.service.start_failures:explain_start_failures",),
     # (home, entry of the inbox, text): store a person's answer to a question; the run that it lets continue, or None
     "answer_question": ("jackline.features.work.questions:answer_question",),
     # (store, run id): the ids of the open cases of a run

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.place import SAY, Ended, Place, is_one_line
 from tests.cli.test_inbox_walk import wait_for_end, wait_for_state
-from tests.cli.test_serve import NEVER, read_event, serve
+from tests.cli.test_serve import NEVER, read_event, serve, wait_step
 from tests.conftest import SLOW_BACKENDS
 from tests.support.helpers import wait_until
 
@@ -314,6 +314,34 @@ def test_a_run_whose_folder_is_gone_is_not_spent_by_a_resume(place: Place) -> No
     ended = place.type("resume", "first")
     assert (ended.code, is_one_line(ended), "jackline cancel first" in ended.err) == (2, True, True), ended
     assert queue_of(place) == [("first", ""), ("second", "after first")]
+
+
+def test_a_queued_run_says_that_its_folder_is_busy_or_gone(place: Place) -> None:
+    working = place.start_playing(*wait_step(place), words=("--run-id", "works"))
+    place.wait_for("one.begun")
+    put(place, "a", "--run-id", "next")
+    assert queue_of(place) == [("next", "works works in the same folder")]
+    place.let_go("one.go")
+    assert place.end_of(working).code == 0
+    assert queue_of(place) == [("next", "")]
+    assert place.type("cancel", "next").code == 0
+    (place.folder / "gone").mkdir()
+    put(place, "a", "--run-id", "first", "--workspace", str(place.folder / "gone"))
+    (place.folder / "gone").rmdir()
+    assert place.type("serve", "--once").code == 0
+    ((_, wait),) = queue_of(place)
+    assert (wait.startswith("cannot start: "), "does not exist" in wait) == (True, True), wait
+    assert wait in place.type("show", "first").out
+
+
+def test_a_program_that_is_missing_here_is_reported_at_once(place: Place) -> None:
+    ended = place.type("enqueue", "a", "--agent", "codex", "--ungated")
+    assert (ended.code, "codex" in ended.err, "ignore this if" in ended.err) == (0, True, True), ended
+
+
+def test_the_dashboard_shows_the_time_of_a_wait_in_utc(place: Place) -> None:
+    put(place, "a", "--run-id", "later", "--not-before", "2999-11-01T03:00", environ={"TZ": "America/New_York"})
+    assert "not before 2999-11-01 07:00:00" in (place.home / "dashboard.md").read_text()
 
 
 def test_a_queued_run_whose_agent_rests_shows_the_reset(place: Place) -> None:

@@ -283,12 +283,12 @@ def test_a_dry_run_tells_all_and_does_nothing(place: Place) -> None:
 
 
 def test_a_dry_run_of_a_job_tells_reviewers_worktree_and_pull_request(place: Place) -> None:
-    for words in (
+    for command in (
         ("init", "-q", "-b", "main"),
         ("-c", "user.name=Ada", "-c", "user.email=ada@localhost", "commit", "-q", "--allow-empty", "-m", "one"),
         ("remote", "add", "origin", "https://github.com/ada/garden.git"),
     ):
-        subprocess.run(["git", *words], cwd=place.repository, check=True)
+        subprocess.run(["git", *command], cwd=place.repository, check=True)
     (place.repository / ".env").write_text("A=1\n")
     job = place.folder / "job.toml"
     job.write_text(

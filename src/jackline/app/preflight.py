@@ -179,26 +179,22 @@ def refuse_unready_readers(home: Home, spec: Spec, *, at_once: bool) -> None:
             raise AgentUnavailable(name, why=problem)
 
 
-def describe_missing_login(home: Home, spec: Spec) -> list[str]:
-    """A note if the run's first agent has no credentials here; where the run is worked on it may have some."""
+def describe_unready_agent(home: Home, spec: Spec) -> list[str]:
+    """A note if the run's first agent has no program or credentials here; where the run is started it may have them."""
     from jackline.app.agent_logins import find_login_problem
     from jackline.app.environment import read_agent_environ
 
     adapter = agents.load_adapter(home.config, spec.agent)
-    if adapter.declaration.login is None:
-        return []
     try:
         environ = read_agent_environ(home.config, adapter.declaration)
     except AgentUnavailable as error:
-        return [f"here, {error}; ignore this if it can where the run is worked on"]
+        return [f"here, {error}; ignore this if it can where the run is started"]
     found = agents.find_program(home.path, home.config, adapter, environ)
-    problem = (
-        "" if found.why else find_login_problem(adapter.declaration, found.binary, environ, find_settings_folder(spec))
-    )
+    if found.why:
+        return [f"here, {AgentUnavailable(spec.agent, why=found.why)}; ignore this if it can where the run is started"]
+    problem = find_login_problem(adapter.declaration, found.binary, environ, find_settings_folder(spec))
     how = problem.removeprefix("not logged in: ")
-    return (
-        [f"{spec.agent} is not logged in here: {how}; ignore this if it is where the run is worked on"] if how else []
-    )
+    return [f"{spec.agent} is not logged in here: {how}; ignore this if it is where the run is started"] if how else []
 
 
 def describe_redactions(asked: Spec, kept: Spec) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.app.own_files import refuse_fresh_changes
-from jackline.app.preflight import describe_missing_login, describe_redactions, refuse_unready
+from jackline.app.preflight import describe_redactions, describe_unready_agent, refuse_unready
 from jackline.app.request import build_new_run
 from jackline.clock import wall_ms
 from jackline.errors import UsageError
@@ -62,7 +62,7 @@ def create_runs(home: Home, wanted: Sequence[WantedRun], *, at_once: bool = Fals
             home.warnings += describe_redactions(new.spec, run.spec)
             if queue is not None and is_new and run.spec.agent not in home.known_agents:
                 home.known_agents.add(run.spec.agent)  # many runs may be queued at once
-                home.warnings += describe_missing_login(home, run.spec)
+                home.warnings += describe_unready_agent(home, run.spec)
     home.warnings[:] = dict.fromkeys(home.warnings)
     home.notify_change()
     return created

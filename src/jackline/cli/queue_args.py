@@ -39,6 +39,7 @@ def add_queue_arguments(parser: CommandParser) -> None:
     group.add_argument("--not-before", metavar="TIME", help="start after 30m or 2h, or at 2026-11-01T03:00")
     group.add_argument(
         "--after",
+        "--depends-on",
         metavar="RUNS",
         action="append",
         default=[],

@@ -9,14 +9,18 @@ from jackline.cli.output import parse_columns
 from jackline.cli.run_json import row_to_json
 from jackline.clock import wall_ms
 from jackline.domain.states import RunState
+from jackline.extensions import call_hook
 from jackline.formatting import format_age, format_iso, format_local, shorten_path
+from jackline.worktrees import find_run_worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.store.models import QueueWait, RunSummary
+
+    FormatTime = Callable[[int, int], str]  # of a time, and the present one
 
 _MOST = 1_000_000
 _MOST_RUNS = 3
@@ -26,34 +30,55 @@ _COLUMNS = parse_columns("REPOSITORY #> WAITS PRIORITY> AGENT PROMPT~ ADDED")
 _ENDED = {RunState.FAILED: "which failed", RunState.CANCELLED: "which was cancelled"}
 
 
-def explain_waits(home: Home, run_ids: Sequence[str]) -> dict[str, str]:
+def explain_waits(home: Home, run_ids: Sequence[str], format_time: FormatTime = format_local) -> dict[str, str]:
     """Say why no service starts each of these runs; empty for one that may, and nothing for one that is not queued."""
     waits = home.store().queue.list_waits(run_ids) if run_ids else []
-    return {wait.entry.run_id: text for wait, text in describe_waits(home, waits)}
+    return {wait.entry.run_id: text for wait, text in describe_waits(home, waits, format_time)}
 
 
 def has_wait(home: Home, run_id: str) -> bool:
     """Whether the queue itself keeps a run from being started now; a limit of its agent does not."""
-    return any(_describe_waits(home, home.store().queue.list_waits([run_id]), wall_ms()))
+    return any(_describe_waits(home, home.store().queue.list_waits([run_id]), wall_ms(), format_local))
 
 
-def describe_waits(home: Home, waits: Sequence[QueueWait]) -> list[tuple[QueueWait, str]]:
+def describe_waits(
+    home: Home, waits: Sequence[QueueWait], format_time: FormatTime = format_local
+) -> list[tuple[QueueWait, str]]:
     """Return each with the reason; empty if the run may start."""
     now = wall_ms()
-    found = list(zip(waits, _describe_waits(home, waits, now), strict=True))
-    resets = home.store().wakeups.find_resets([wait.entry.run_id for wait, why in found if not why], now)
-    limits = {run_id: f"limit until {format_local(reset, now)}" for run_id, reset in resets.items()}
-    return [(wait, why or limits.get(wait.entry.run_id, "")) for wait, why in found]
+    found = list(zip(waits, _describe_waits(home, waits, now, format_time), strict=True))
+    open_ids = [wait.entry.run_id for wait, why in found if not why]
+    resets = home.store().wakeups.find_resets(open_ids, now)
+    others = {run_id: f"limit until {format_time(reset, now)}" for run_id, reset in resets.items()}
+    others |= _find_busy(home, open_ids)
+    failures = call_hook("start_failures", home) if open_ids else []
+    others |= {run_id: f"cannot start: {why}" for one in failures for run_id, why in one.items()}
+    return [(wait, why or others.get(wait.entry.run_id, "")) for wait, why in found]
 
 
-def _describe_waits(home: Home, waits: Sequence[QueueWait], now: int) -> list[str]:
+def _find_busy(home: Home, run_ids: Sequence[str]) -> dict[str, str]:
+    """The runs in whose worktree another run works, each with a description."""
+    if not run_ids:
+        return {}
+    from jackline.engine.workspace_guard import list_busy_worktrees
+
+    busy = list_busy_worktrees(home.store(), home.path)
+    found = {}
+    for run in (home.store().runs.get(run_id) for run_id in run_ids if busy):
+        holder = "" if run is None or run.spec.share_workspace else busy.get(find_run_worktree(run.spec), "")
+        if run is not None and holder not in {"", run.id}:
+            found[run.id] = f"{holder} works in the same folder"
+    return found
+
+
+def _describe_waits(home: Home, waits: Sequence[QueueWait], now: int, format_time: FormatTime) -> list[str]:
     startable: set[str] = set()
     if any(wait.entry.batch_slots for wait in waits):
         startable = {entry.run_id for entry in home.store().queue.list_startable(now, _MOST)}
-    return [_describe_wait(wait, now, is_startable=wait.entry.run_id in startable) for wait in waits]
+    return [_describe_wait(wait, now, format_time, is_startable=wait.entry.run_id in startable) for wait in waits]
 
 
-def _describe_wait(wait: QueueWait, now: int, *, is_startable: bool) -> str:
+def _describe_wait(wait: QueueWait, now: int, format_time: FormatTime, *, is_startable: bool) -> str:
     entry = wait.entry
     if entry.held_at is not None:
         return "held"
@@ -65,7 +90,7 @@ def _describe_wait(wait: QueueWait, now: int, *, is_startable: bool) -> str:
         names = ", ".join(run_id for run_id, _ in wait.earlier[:_MOST_RUNS])
         return f"after {names}" + (f" and {more} more" if more > 0 else "")
     if entry.not_before > now:
-        return f"not before {format_local(entry.not_before, now)}"
+        return f"not before {format_time(entry.not_before, now)}"
     return f"batch {entry.batch} is full" if entry.batch_slots and not is_startable else ""
 
 

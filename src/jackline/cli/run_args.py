@@ -262,7 +262,7 @@ def _explain_missing_prompt(args: Namespace, job: Job) -> str:
         return "the prompt is empty"
     if args.task or job.task:
         return f"task '{args.task or job.task}' has no prompt: add one to the command line"
-    return "no prompt given: `jackline run PROMPT --agent NAME`, --task NAME, or - to read it from stdin"
+    return "no prompt given: add one in quotes, or - to read it from stdin, or name a task with --task"
 
 
 def _require_text(text: str | None, flag: str) -> str:

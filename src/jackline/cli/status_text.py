@@ -139,7 +139,7 @@ def _list_failed_steps(home: Home, run: Run, out: Output, resume: str) -> list[s
         case Failure.UNAVAILABLE:
             return ["what is missing: jackline agents", f"try again: {resume}"]
         case Failure.AUTHENTICATION:
-            return [f"log in: {_describe_login(home, run.agent)}", f"then try again: {resume}"]
+            return [_describe_login(home, run.agent), f"then try again: {resume}"]
         case Failure.TIMEOUT | Failure.IDLE as failure:
             is_idle = failure is Failure.IDLE
             seconds = 2 * (run.spec.idle_timeout_ms if is_idle else run.spec.turn_timeout_ms) // 1000
@@ -155,14 +155,9 @@ def _list_failed_steps(home: Home, run: Run, out: Output, resume: str) -> list[s
 
 
 def _describe_login(home: Home, agent: str) -> str:
-    from jackline.app.agents import load_adapter
-    from jackline.errors import UsageError
+    from jackline.app.inbox import find_login
 
-    try:
-        login = load_adapter(home.config, agent).declaration.login
-    except UsageError:  # it was defined in settings that are gone
-        login = None
-    return login.command if login else f"with {agent} itself, or set its key in the environment of jackline"
+    return find_login(home, agent) or f"log in with {agent} itself, or set its key in the environment of jackline"
 
 
 def _suggest_ungated_rules(home: Home, run: Run) -> list[str]:

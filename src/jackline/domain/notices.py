@@ -34,6 +34,9 @@ def build_notice(notice_id: str, run_id: str, spec: Spec, status: RunStatus, at:
     if status.wake_at is not None and status.reason in _SHOWS_TIME:
         time = f"it can continue at {format_utc(status.wake_at)} UTC"
         body = f"{body}; {time}" if body else time
+    if status.wake_at is not None and status.reason is WaitReason.APPROVAL:
+        answer = f"without an answer until {format_utc(status.wake_at)} UTC it is: {spec.approval_answer}"
+        body = f"{body}; {answer}" if body else answer
     return Notice(id=notice_id, run_id=run_id, kind=kind, title=title, body=body, chain_head="", created_at=at)
 
 

@@ -17,6 +17,7 @@ from jackline.formatting import (
     format_cost,
     format_count,
     format_iso,
+    format_local,
     format_usd,
     make_printable,
     parse_time,
@@ -167,7 +168,8 @@ def _format_line(row: RunSummary, now: int, *, with_repository: bool) -> list[st
     cost = format_usd(row.usd_micros, row.usd_estimated) if row.usd_micros else ""
     # The work of such a run is not what failed: a call was made without the approval that it needed.
     shown = row._replace(state="stopped") if row.failure == Failure.UNGATED else row
-    state = f"{STATE_MARKS.get(shown.state, '·')} {_describe_state(shown)}"
+    until = f" until {format_local(row.wake_at, now)}" if row.wake_at and row.state == RunState.WAITING else ""
+    state = f"{STATE_MARKS.get(shown.state, '·')} {_describe_state(shown)}{until}"
     return [*place, f"#{row.number}", state, row.agent, prompt, format_age(row.created_at, now), cost]
 
 

@@ -136,7 +136,7 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
         ("state", state + (", cancel requested" if status.cancel_requested else "")),
         ("queue", _format_queue(home, run)),
         ("detail", make_printable(status.detail)),
-        ("blocked", make_printable("; ".join(filter(None, call_hook("start_failure", home, run))))),
+        ("blocked", make_printable("; ".join(one.get(run.id, "") for one in call_hook("start_failures", home)))),
         ("wakes", format_local(status.wake_at, now) if status.wake_at else ""),
         ("agent", f"{run.agent}, task {spec.task}"),
         ("fallback", ", ".join(spec.fallback)),

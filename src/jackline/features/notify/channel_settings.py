@@ -64,7 +64,7 @@ def parse_channel(name: str, table: Mapping[str, object]) -> Channel:
     known = _KEYS[kind]
     for key in table:
         if key not in known and key not in _COMMON:
-            near = suggest_nearest(key, (*known, *_COMMON))
+            near = suggest_nearest(key, (*known, *_COMMON)) or f" known are {', '.join((*known, *_COMMON))}"
             raise ConfigError(f"{where}: unknown key '{key}' of a {kind} channel;{near}")
     missing = [key for key in _REQUIRED[kind] if key not in table]
     if missing:

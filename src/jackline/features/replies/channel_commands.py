@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from jackline.cli.output import parse_columns
 from jackline.clock import wall_ms
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 NEEDS_PROJECT = False
 INSIDE_RUN = ("list",)
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _COLUMNS = parse_columns("NAME TYPE REPLIES CLOSED~")
 _WARNING = (
     "Keep the topics secret: anyone who can read the notices topic sees what your agents do{and_answers}. This "
@@ -85,6 +87,8 @@ def _add(args: Namespace, home: Home, out: Output) -> int:
     for name, topic in topics.items():
         if topic:
             out.print_line(f"  {name}: {topic}")
+    if server.startswith("http://") and urlsplit(server).hostname not in _LOOPBACK:
+        out.print_line("\nThis address is not encrypted: whoever sees the traffic can read, and answer, everything.")
     answers = {OFF: "", ALL: ", and can approve, deny and answer"}
     and_answers = answers.get(args.replies, ", and can deny calls and answer questions")
     out.print_line(f"\n{_WARNING.format(and_answers=and_answers)}")

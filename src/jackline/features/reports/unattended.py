@@ -14,6 +14,7 @@ from jackline.features.reports.unattended_page import (
     TriggerLine,
     Unattended,
 )
+from jackline.formatting import format_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +42,8 @@ def read_unattended(home: Home, queued: Sequence[str], now: int) -> Unattended:
 def _explain_waits(home: Home, queued: Sequence[str]) -> dict[str, str]:
     from jackline.cli.queue_text import explain_waits
 
-    return {run_id: why for run_id, why in explain_waits(home, queued).items() if why}
+    waits = explain_waits(home, queued, lambda at, _: format_utc(at))
+    return {run_id: why for run_id, why in waits.items() if why}
 
 
 def _list_services(home: Home) -> Iterator[ServiceLine]:

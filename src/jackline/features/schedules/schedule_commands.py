@@ -144,6 +144,9 @@ def _add(args: Namespace, home: Home, out: Output) -> int:
     home.wake_services()
     home.notify_change()
     _print_one(schedules, args.name, out)
+    if not home.has_service():
+        serve, heartbeat = out.format_command("serve"), out.format_command("heartbeat")
+        out.print_note(f"no service is running here: nothing fires until {serve}, or {heartbeat} from cron")
     return 0
 
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jackline.app.home import Home
-    from jackline.domain.records import Run
 
 
 def list_inbox_entries(home: Home) -> Iterator[InboxEntry]:
@@ -34,7 +33,6 @@ def list_inbox_entries(home: Home) -> Iterator[InboxEntry]:
             )
 
 
-def explain_start_failure(home: Home, run: Run) -> str:
-    """Why a service could not start the run; empty if it could, or has not tried."""
-    failures = ServiceStore(home.store()).list_start_failures()
-    return next((failure.reason for failure in failures if failure.run_id == run.id), "")
+def explain_start_failures(home: Home) -> dict[str, str]:
+    """The runs that a service tried to start and could not, each with the reason."""
+    return {failure.run_id: failure.reason for failure in ServiceStore(home.store()).list_start_failures()}

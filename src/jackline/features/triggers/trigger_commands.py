@@ -124,7 +124,10 @@ def _add(args: Namespace, home: Home, out: Output) -> int:
     except Conflict:
         raise UsageError(f"there is a trigger '{args.name}' already: --replace changes it") from None
     home.wake_services()
-    return _print_one(trigger, out)
+    code = _print_one(trigger, out)
+    if not home.has_service():
+        out.print_note(f"no service is running here: nothing is watched until {out.format_command('serve')}")
+    return code
 
 
 def _build_definition(args: Namespace) -> TriggerDefinition:
