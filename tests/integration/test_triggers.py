@@ -145,6 +145,22 @@ def test_a_new_review_comment_names_its_place(home: Home, tmp_path: Path, github
 
 
 @needs_gh
+def test_a_prompt_says_whether_a_review_or_a_comment_started_the_run(
+    home: Home, tmp_path: Path, github: GitHubServer
+) -> None:
+    github.writers.add("ada")
+    github.add_comment(5, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")
+    review = {"databaseId": 77, "body": "Good.", "createdAt": "2026-11-01T10:00:00Z", "author": {"login": "ada"}}
+    github.pulls[0]["reviews"]["nodes"].append(review)
+    add(home, tmp_path, kind=COMMENTS, repository=github.repository)
+    TriggerWatcher(home, Clock()).look()
+    prompts = list_prompts(home)
+    where = f"on pull request #5 of {github.repository}"
+    assert f"a review comment {where}" in prompts["garden-comment-901"]
+    assert f"a review {where}" in prompts["garden-review-77"]
+
+
+@needs_gh
 def test_one_request_per_repository_and_minute_and_ever_fewer_after_failures(
     home: Home, tmp_path: Path, github: GitHubServer
 ) -> None:

@@ -80,6 +80,7 @@ class GitHub(NamedTuple):
 
     def _build_comment(self, kind: str, pull: Mapping[str, Any], node: Mapping[str, Any]) -> TriggerFinding:
         number = str(pull["number"])
+        what = "a review comment" if kind == "comment" else "a review"
         names = {"branch": _get_text(pull, "headRefName")}
         if kind == "comment":
             names |= {"path": _get_text(node, "path"), "line": str(node.get("line") or "")}
@@ -90,7 +91,7 @@ class GitHub(NamedTuple):
             variables={"repository": self.repository, "number": number, "url": _get_url(node), **plain},
             texts={"title": _get_text(pull, "title"), "body": _get_text(node, "body"), **others},
             author=_get_login(node),
-            source=f"a review {'comment' if kind == 'comment' else ''} on pull request #{number} of {self.repository}",
+            source=f"{what} on pull request #{number} of {self.repository}",
             at=_parse_time(_get_text(node, "createdAt")),
         )
 
