@@ -239,10 +239,8 @@ def _move_target(tree: RunTree, update: _Update) -> None:
     """Move the target by one fast-forward, with the files of its checkout."""
     message = f"jackline: merge {tree.row.branch}"
     if not update.checkout:
-        moved = tree.git.run(
-            "-c", "core.hooksPath=/dev/null", "update-ref", "-m", message, f"refs/heads/{update.target}",
-            update.after, update.before,
-        )  # fmt: skip
+        ref = f"refs/heads/{update.target}"
+        moved = tree.git.run("update-ref", "-m", message, ref, update.after, update.before)
         if moved is None:
             raise WorktreeRefused(f"{update.target} has moved meanwhile: merge again")
         return
@@ -314,7 +312,7 @@ def _undo(git: Git, update: _Update) -> None:
     if listed is None:
         return
     pieces = listed.split("\0")
-    here.run("-c", "core.hooksPath=/dev/null", "reset", "--quiet", "--mixed", update.before, "--")
+    here.run("reset", "--quiet", "--mixed", update.before, "--")
     for entry, name in zip(pieces[::2], pieces[1::2], strict=False):
         _, _, old, new, _ = entry.split()
         path = os.path.join(update.checkout, name)

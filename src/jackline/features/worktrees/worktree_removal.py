@@ -132,5 +132,5 @@ def remove_worktree(plan: RemovalPlan, store: Store, at: int) -> None:
 
 
 def _run(tree: RunTree, *words: str) -> None:
-    if tree.git.run("-c", "core.hooksPath=/dev/null", *words) is None:
+    if tree.git.run(*words) is None:
         raise WorktreeRefused(f"git {' '.join(words[:2])} failed: it stays; see `git worktree list`")

@@ -79,7 +79,7 @@ def _keep_commit(tree: RunTree, name: str, commit: str) -> list[str]:
     if not commit or has_ref(tree.git, commit):
         return []
     ref = f"refs/jackline/{tree.run.id}/{name}"
-    if tree.git.run("-c", "core.hooksPath=/dev/null", "update-ref", ref, commit) is None:
+    if tree.git.run("update-ref", ref, commit) is None:
         raise WorktreeRefused(f"{ref} cannot be written: keep commit {commit} yourself")
     return [ref]
 
