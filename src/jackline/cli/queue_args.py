@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.cli.parser import parse_count
+from jackline.cli.run_args import build_request, require_text
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +82,6 @@ def _list_given(args: Namespace) -> Iterator[str]:
 def build_wanted_runs(args: Namespace, home: Home) -> list[WantedRun]:
     """Build the runs that the arguments ask for; one, unless --each names several."""
     from jackline.app.run_creation import WantedRun
-    from jackline.cli.run_args import build_request
 
     options = _build_options(args, home)
     if args.each is None:
@@ -114,8 +114,7 @@ def _build_options(args: Namespace, home: Home) -> QueueOptions:
     from jackline.store.models import QueueOptions
 
     for name in ("dedupe", "batch", "each"):
-        if getattr(args, name) is not None and not getattr(args, name).strip():
-            raise UsageError(f"{_FLAGS[name]} is empty: give it a value, or leave it out")
+        require_text(getattr(args, name), _FLAGS[name])
     if args.jobs and args.each is None and args.batch is None:
         raise UsageError("-j limits a batch: add --each FILE or --batch NAME")
     try:

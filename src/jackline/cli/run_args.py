@@ -137,9 +137,9 @@ def _read_worktree_flags(args: Namespace) -> dict[str, Any]:
     return {
         "worktree": wanted,
         "worktree_name": args.worktree_name or "",
-        "worktree_base": _require_text(args.worktree_base, "--worktree-base"),
-        "copy": tuple(name for names in args.copy for name in split_names(_require_text(names, "--copy"))),
-        "setup": _require_text(args.setup, "--setup"),
+        "worktree_base": require_text(args.worktree_base, "--worktree-base"),
+        "copy": tuple(name for names in args.copy for name in split_names(require_text(names, "--copy"))),
+        "setup": require_text(args.setup, "--setup"),
     }
 
 
@@ -162,7 +162,7 @@ def _add_pull_request_flags(parser: CommandParser) -> None:
 
 def _read_pull_request_flags(args: Namespace) -> dict[str, Any]:
     """The fields of the request that these flags give."""
-    return {"pr": args.pr or "", "pr_base": _require_text(args.pr_base, "--pr-base"), "until": args.until or ""}
+    return {"pr": args.pr or "", "pr_base": require_text(args.pr_base, "--pr-base"), "until": args.until or ""}
 
 
 def build_request(args: Namespace, home: Home, item: EachItem | None = None) -> Request:
@@ -172,7 +172,7 @@ def build_request(args: Namespace, home: Home, item: EachItem | None = None) -> 
     """
     home.refuse_broken_project()
     home.warnings += home.config.held
-    job = jobs.load_job(_require_text(args.job, "--job")) if args.job is not None else jobs.NO_JOB
+    job = jobs.load_job(require_text(args.job, "--job")) if args.job is not None else jobs.NO_JOB
     typed = _build_typed_request(args, job)
     if item is not None:
         typed = typed._replace(agent=item.agent or typed.agent, workspace=item.workspace or typed.workspace)
@@ -183,7 +183,7 @@ def build_request(args: Namespace, home: Home, item: EachItem | None = None) -> 
         variables |= more
     request = compose_request(typed, job, task, variables)
     agent = request.agent or home.config.get_text("agent")
-    script = _require_text(args.script, "--script") or (job.script if agent == SCRIPTED else "")
+    script = require_text(args.script, "--script") or (job.script if agent == SCRIPTED else "")
     if not request.prompt.strip() and not script:
         raise UsageError(_explain_missing_prompt(args, job))
     return request._replace(agent=agent, options=_load_script(script, agent))
@@ -195,28 +195,28 @@ def _build_typed_request(args: Namespace, job: Job) -> Request:
     return Request(
         prompt=_read_prompt(args),
         agent=args.agent or (SCRIPTED if is_scripted else ""),
-        workspace=_require_text(args.workspace, "--workspace"),
-        run_id=_require_text(args.run_id, "--run-id"),
-        proof=_require_text(args.proof, "--proof"),
-        rules=policy_files.load_run_policy(_require_text(args.policy, "--policy")) if args.policy is not None else (),
+        workspace=require_text(args.workspace, "--workspace"),
+        run_id=require_text(args.run_id, "--run-id"),
+        proof=require_text(args.proof, "--proof"),
+        rules=policy_files.load_run_policy(require_text(args.policy, "--policy")) if args.policy is not None else (),
         agent_options=AgentOptions(
-            model=_require_text(args.model, "--model"),
-            effort=_require_text(args.effort, "--effort"),
+            model=require_text(args.model, "--model"),
+            effort=require_text(args.effort, "--effort"),
             arguments=tuple(args.arguments),
         ),
         fallback=split_names(args.fallback or ""),
-        session=_require_text(args.session, "--session"),
+        session=require_text(args.session, "--session"),
         ungated=args.ungated,
         share_workspace=args.share_workspace,
-        labels=tuple(name for names in args.label for name in split_names(_require_text(names, "--label"))),
+        labels=tuple(name for names in args.label for name in split_names(require_text(names, "--label"))),
         mode=args.mode or "",
-        review=split_names(_require_text(args.review, "--review")),
+        review=split_names(require_text(args.review, "--review")),
         review_mode=args.review_mode or "",
-        done_signal=_require_text(args.done_signal, "--done"),
+        done_signal=require_text(args.done_signal, "--done"),
         plan=args.plan,
         proof_must_fail_first=args.proof_must_fail_first,
         commit_work=args.commit_work,
-        allow=tuple(name for names in args.allow for name in split_names(_require_text(names, "--allow"))),
+        allow=tuple(name for names in args.allow for name in split_names(require_text(names, "--allow"))),
         **_read_worktree_flags(args),
         **_read_pull_request_flags(args),
     )
@@ -241,7 +241,7 @@ def _apply_item(typed: Request, job: Job, task: Task | None, item: EachItem) -> 
 
 def _load_task(args: Namespace, job: Job, typed: Request, home: Home) -> Task | None:
     """Load the task, restricted if its project is not trusted; warnings about it go to the home."""
-    name = _require_text(args.task, "--task") or job.task
+    name = require_text(args.task, "--task") or job.task
     if not name:
         return None
     from jackline.app import tasks
@@ -265,7 +265,7 @@ def _explain_missing_prompt(args: Namespace, job: Job) -> str:
     return "no prompt given: add one in quotes, or - to read it from stdin, or name a task with --task"
 
 
-def _require_text(text: str | None, flag: str) -> str:
+def require_text(text: str | None, flag: str) -> str:
     """Return a flag's value. An empty one is refused: it usually comes from an unset shell variable."""
     if text is not None and not text.strip():
         raise UsageError(f"{flag} is empty: give it a value, or leave it out")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.cli.output import parse_columns
 from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.parser import parse_count
-from jackline.cli.run_args import add_request_flags, build_request
+from jackline.cli.run_args import add_request_flags, build_request, require_text
 from jackline.cli.stored_args import collect_run_arguments, load_run_arguments, mask_stored, open_workspace_home
 from jackline.clock import wall_ms
 from jackline.errors import UsageError
@@ -166,17 +166,11 @@ def _build_definition(args: Namespace, home: Home, now: int) -> ScheduleDefiniti
         catch_up=catch_up,
         catch_up_most=most,
         overlap=args.overlap or (QUEUE if catch_up == ALL else SKIP),
-        only_if=_require_text(args.only_if, "--only-if"),
+        only_if=require_text(args.only_if, "--only-if"),
         expect_ms=_parse_expectation(args.expect),
     )
     _refuse_secrets(definition, home)
     return definition
-
-
-def _require_text(text: str | None, flag: str) -> str:
-    if text is not None and not text.strip():
-        raise UsageError(f"{flag} is empty: give it a value, or leave it out")
-    return text or ""
 
 
 def _parse_expectation(text: str | None) -> int:
