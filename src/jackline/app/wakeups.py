@@ -12,7 +12,6 @@ from jackline.domain.limit_gate import LimitProbe, decide_start, find_spread_out
 from jackline.domain.states import WaitReason
 from jackline.engine.owner_lock import has_waiter
 from jackline.engine.workspace_guard import continues_itself, is_of_this_boot
-from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -22,16 +21,7 @@ if TYPE_CHECKING:
 _MOST = 1000
 
 
-class DueRun(NamedTuple):
-    """A run to continue now; without a reason it was answered."""
-
-    run_id: str
-    agent: str
-    reason: WaitReason | None
-    wake_at: int | None
-
-
-def list_due(home: Home, at: int) -> list[DueRun]:
+def list_due(home: Home, at: int) -> list[DueCandidate]:
     """The runs to continue now, the longest due first, then the answered ones.
 
     A run that a living process of this host waits for, or is about to try again, is left to that process; and one that
@@ -47,10 +37,7 @@ def list_due(home: Home, at: int) -> list[DueRun]:
     if any(one.reason is WaitReason.BUDGET for one in due) and not _has_day_budget(home, at):
         later |= {one.run_id for one in due if one.reason is WaitReason.BUDGET}
     found = [*(one for one in due if one.run_id not in later), *wakeups.list_answered(_MOST)]
-    return [
-        DueRun(run_id=one.run_id, agent=one.agent, reason=one.reason, wake_at=one.wake_at)
-        for one in _leave_to_others(home, found)
-    ]
+    return _leave_to_others(home, found)
 
 
 def find_next_wake(home: Home, after: int) -> int | None:
