@@ -30,6 +30,7 @@ from jackline.features.schedules.schedule_model import (
     plan_due,
 )
 from jackline.formatting import DAY_MS, HOUR_MS, MINUTE_MS
+from jackline.named import load_stored, stored_changes
 
 BERLIN, NEW_YORK, SYDNEY = "Europe/Berlin", "America/New_York", "Australia/Sydney"
 START = round(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1000)
@@ -214,6 +215,6 @@ def test_run_ids_are_valid_and_differ(due_at: int) -> None:
 
 
 def test_definitions_are_stored_without_defaults_and_read_again() -> None:
-    assert model.dump_definition(NIGHTLY) == {"cron": "0 3 * * *", "zone": "UTC", "workspace": "/w", "run": {}}
+    assert stored_changes(NIGHTLY) == {"cron": "0 3 * * *", "zone": "UTC", "workspace": "/w", "run": {}}
     every = NIGHTLY._replace(catch_up=ALL, catch_up_most=3, overlap="queue", only_if="make", expect_ms=5)
-    assert model.load_definition(model.dump_definition(every)) == every
+    assert load_stored(ScheduleDefinition, stored_changes(every)) == every

@@ -160,11 +160,6 @@ def _add_pull_request_flags(parser: CommandParser) -> None:
     )
 
 
-def _read_pull_request_flags(args: Namespace) -> dict[str, Any]:
-    """The fields of the request that these flags give."""
-    return {"pr": args.pr or "", "pr_base": require_text(args.pr_base, "--pr-base"), "until": args.until or ""}
-
-
 def build_request(args: Namespace, home: Home, item: EachItem | None = None) -> Request:
     """Build the request: flags override the job file, which overrides the task, which overrides the settings.
 
@@ -218,7 +213,9 @@ def _build_typed_request(args: Namespace, job: Job) -> Request:
         commit_work=args.commit_work,
         allow=tuple(name for names in args.allow for name in split_names(require_text(names, "--allow"))),
         **_read_worktree_flags(args),
-        **_read_pull_request_flags(args),
+        pr=args.pr or "",
+        pr_base=require_text(args.pr_base, "--pr-base"),
+        until=args.until or "",
     )
 
 

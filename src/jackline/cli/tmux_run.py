@@ -50,7 +50,8 @@ def run_in_tmux(args: Namespace, home: Home, out: Output) -> int:
     if run.status.state is RunState.RUNNING and not home.explain_loss(run):
         raise UsageError(f"run {run.id} is already running: {out.format_command('attach', run.id)}")
     name = args.tmux or f"jackline-{re.sub(r'[^A-Za-z0-9_-]', '-', run.id[-_ID_CHARS:])}"
-    _start_session(home, run, server, name, _build_argv(args, home, run), out)
+    flags = (("--on-ask", args.on_ask) if args.on_ask else ()) + (("--quiet",) if args.quiet else ())
+    _start_session(home, run, server, name, (*build_resume_argv(home, run), *flags), out)
     run = home.store().runs.get(run.id) or run
     if out.json:
         out.print_json({**run_to_json(home, run), "tmux_session": name})
@@ -73,11 +74,6 @@ def _refuse_bad_name(args: Namespace) -> None:
         rule = "up to 64 letters, digits, - and _"
         hint = "" if args.prompt else "; put the prompt before --tmux"
         raise UsageError(f"'{shorten_name(args.tmux)}' cannot be the name of a tmux session: {rule}{hint}")
-
-
-def _build_argv(args: Namespace, home: Home, run: Run) -> tuple[str, ...]:
-    flags = (("--on-ask", args.on_ask) if args.on_ask else ()) + (("--quiet",) if args.quiet else ())
-    return (*build_resume_argv(home, run), *flags)
 
 
 def _start_session(home: Home, run: Run, server: TmuxServer, name: str, argv: tuple[str, ...], out: Output) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.digests import hash_text
 from jackline.domain.records import APPROVED, GREEN, MERGED
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
+from jackline.formatting import pluralize
 from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
@@ -155,16 +156,12 @@ def _judge_finished(known: PullRequest, view: PullRequestView, until: str, at: i
             return PullRequestVerdict(REACHED, f"{known.url} was approved")
         return PullRequestVerdict(OPEN, f"{known.url}: waiting for an approval")
     if view.checks:
-        return PullRequestVerdict(REACHED, f"{known.url}: {_count_checks(len(view.checks))} passed")
+        return PullRequestVerdict(REACHED, f"{known.url}: {pluralize(len(view.checks), 'check')} passed")
     if at - known.pushed_at < NO_CHECKS_MS:
         return PullRequestVerdict(OPEN, f"{known.url}: no check has started yet")
     minutes = NO_CHECKS_MS // 60_000
     detail = f"{known.head[:12]} has no check after {minutes} minutes, so it never becomes {GREEN}"
     return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}; does the repository have CI? Resume to look again")
-
-
-def _count_checks(count: int) -> str:
-    return "1 check" if count == 1 else f"{count} checks"
 
 
 def _list_names(names: Sequence[str]) -> str:

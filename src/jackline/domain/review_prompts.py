@@ -192,12 +192,9 @@ def _quote_findings(findings: Sequence[Finding], most: int = 0) -> str:
         text = finding.text if not most or len(finding.text) <= most else f"{finding.text[: most - 1]}…"
         head = f"{finding.id} {finding.severity}, {make_printable(locate_finding(finding))}, by {finding.agent}"
         reason = f"\n    (dismissed: {make_printable(finding.reason)})" if finding.reason else ""
-        lines.append(f"{head}\n{_indent(make_readable(text))}{reason}")
+        body = "\n".join(f"    {line}".rstrip() for line in make_readable(text).splitlines())
+        lines.append(f"{head}\n{body}{reason}")
     return quote_text("\n".join(lines), "reviewers")
-
-
-def _indent(text: str) -> str:
-    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
 
 
 # plan and done signal

@@ -119,7 +119,8 @@ class Publisher(NamedTuple):
             remote = self._read_remote(repository, target)
             base = self._choose_base(target, remote, known)
             if remote.branch != target.commit:
-                self._push(repository, target)
+                words = ("git", "push", "--no-verify", target.remote, f"HEAD:{HEADS}{target.branch}")
+                self.caller.run(words, _PUSH_SECONDS, **repository.env)
             return self._open(repository, target, base, known)
         finally:
             repository.remove()
@@ -197,10 +198,6 @@ class Publisher(NamedTuple):
         return base
 
     # the effects
-
-    def _push(self, repository: PushRepository, target: PublishTarget) -> None:
-        words = ("git", "push", "--no-verify", target.remote, f"HEAD:{HEADS}{target.branch}")
-        self.caller.run(words, _PUSH_SECONDS, **repository.env)
 
     def _open(
         self, repository: PushRepository, target: PublishTarget, base: str, known: PullRequest | None

@@ -200,7 +200,8 @@ def _update_tree(trees: Git, folder: str, top: str, files: TreeFiles, *, checks_
     plain = PlainFiles(top)
     present = [name for name in (*files.tracked, *kept) if plain.is_file(name)]
     if checks_access:
-        hidden = {name for name in present if not _is_readable(os.path.join(top, name))}
+        paths = {name: os.path.join(top, name) for name in present}
+        hidden = {name for name, path in paths.items() if not (os.path.islink(path) or os.access(path, os.R_OK))}
         present, left_out = [name for name in present if name not in hidden], sorted({*left_out, *hidden})
     known = git.read("ls-files", "-z").split("\0")[:-1] if os.path.exists(index) else []
     gone = set(known).difference(present, files.entries)
@@ -249,10 +250,6 @@ def _find_recent(top: str, names: Iterable[str], read_at: float) -> set[str]:
             if os.lstat(os.path.join(top, name)).st_ctime >= since:
                 recent.add(name)
     return recent
-
-
-def _is_readable(path: str) -> bool:
-    return os.path.islink(path) or os.access(path, os.R_OK)
 
 
 def _join(words: Iterable[str]) -> str:

@@ -41,7 +41,8 @@ def build_work_prompt(
     if not work.messages and _is_deferred(work):
         return ""
     task = _build_task(run, work.role)
-    knows = _knows_task(work)
+    # An adopted session does not know the task, nor does one that was cut off before it printed.
+    knows = work.session is not None and any(_is_of_session(one, work) and one.stdout_bytes for one in work.turns)
     if not any(turn.agent == work.agent for turn in work.turns) and (work.session is not None or number == 1):
         return build_turn_prompt(1, task, "", resumes=False, messages=work.messages)
     sections = find_resume_sections(store, run.id) if work.turns else []
@@ -119,11 +120,6 @@ def _build_pull_request_feedback(store: Store, run: Run) -> list[str]:
     earlier = {turn.number for turn in turns if turn.iteration < run.status.iteration}
     new = [one for one in store.pull_requests.list_feedback(run.id) if one.turn not in {0, *earlier}]
     return [build_feedback_section(request.url, new)]
-
-
-def _knows_task(work: WorkSession) -> bool:
-    """Whether the session knows the task: an adopted one does not, nor one that was cut off before it printed."""
-    return work.session is not None and any(_is_of_session(turn, work) and turn.stdout_bytes for turn in work.turns)
 
 
 def _knows_feedback(run: Run, work: WorkSession) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.app.inbox import KINDS, find_login, list_run_entries
 from jackline.domain.states import PERSON_NEEDED, TERMINAL, Failure, Proof, RunState
 from jackline.errors import MessageNotNeeded
+from jackline.extensions import call_hook
 from jackline.features.notify.channel import ChannelMessage, find_priority, find_tag
 from jackline.formatting import format_command, format_cost, format_duration, make_printable, make_readable
 
@@ -61,12 +62,6 @@ def build_message(home: Home, notice: OutboxNotice, channel: Channel) -> Channel
             folder=home.folder(run.id),
             tags=(*message.tags, *run.spec.labels),
         )
-    return _add_actions(home, message, channel)
-
-
-def _add_actions(home: Home, message: ChannelMessage, channel: Channel) -> ChannelMessage:
-    from jackline.extensions import call_hook
-
     for changed in call_hook("channel_message", home, message, channel):
         message = changed
     return message

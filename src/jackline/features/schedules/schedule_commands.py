@@ -99,7 +99,8 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         case "list":
             return _list(home, out)
         case "show":
-            return _show(args, home, out)
+            _print_one(ScheduleStore(home.store()), args.name, out)
+            return 0
         case "history":
             return _print_history(args, home, out)
         case "run-now":
@@ -217,7 +218,7 @@ def _print_warnings(home: Home, out: Output) -> None:
 
 
 def _change(args: Namespace, home: Home, out: Output) -> int:
-    schedules = _open_schedules(home)
+    schedules = ScheduleStore(home.store())
     schedule = schedules.get(args.name)
     now = wall_ms()
     if args.action == "remove":
@@ -243,7 +244,7 @@ def _run_now(args: Namespace, home: Home, out: Output) -> int:
     from jackline.engine.settings import new_id
     from jackline.features.schedules.firing import ScheduleRunner
 
-    _open_schedules(home).get(args.name)
+    ScheduleStore(home.store()).get(args.name)
     fire = ScheduleRunner(home, f"command-{new_id()}").start_one(args.name)
     _print_warnings(home, out)
     if out.json:
@@ -261,12 +262,8 @@ def _run_now(args: Namespace, home: Home, out: Output) -> int:
 # reading
 
 
-def _open_schedules(home: Home) -> ScheduleStore:
-    return ScheduleStore(home.store())
-
-
 def _list(home: Home, out: Output) -> int:
-    schedules = None if home.is_new else _open_schedules(home)
+    schedules = None if home.is_new else ScheduleStore(home.store())
     found = schedules.list_all() if schedules else []
     now = wall_ms()
     if schedules is None or not found:
@@ -316,11 +313,6 @@ def list_next_due(schedule: Schedule, now: int, count: int) -> list[int]:
     return [due for due, _ in zip(times, range(count), strict=False)]
 
 
-def _show(args: Namespace, home: Home, out: Output) -> int:
-    _print_one(_open_schedules(home), args.name, out)
-    return 0
-
-
 def _print_one(schedules: ScheduleStore, name: str, out: Output) -> None:
     schedule, now = schedules.get(name), wall_ms()
     if out.json:
@@ -353,7 +345,7 @@ def _print_one(schedules: ScheduleStore, name: str, out: Output) -> None:
 
 
 def _print_history(args: Namespace, home: Home, out: Output) -> int:
-    schedules = _open_schedules(home)
+    schedules = ScheduleStore(home.store())
     fires = schedules.list_fires(args.name, args.limit)
     if not fires:
         schedules.get(args.name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.errors import UsageError
 from jackline.formatting import HOUR_MS, MINUTE_MS, SECOND_MS, format_iso, to_datetime
-from jackline.named import NamedTuple, load_stored, stored_as, stored_changes
+from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -95,16 +95,6 @@ class DuePlan(NamedTuple):
     fires: tuple[int, ...] = ()
     missed: tuple[int, ...] = ()
     missed_since: int | None = None  # the first of those that are not listed
-
-
-def dump_definition(definition: ScheduleDefinition) -> dict[str, Any]:
-    """A definition as JSON values, without what is the default."""
-    return stored_changes(definition)
-
-
-def load_definition(values: Mapping[str, Any]) -> ScheduleDefinition:
-    """A definition from JSON values."""
-    return load_stored(ScheduleDefinition, values)
 
 
 # times

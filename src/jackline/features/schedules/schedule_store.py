@@ -12,21 +12,20 @@ from jackline.features.schedules.schedule_model import (
     CLAIMED,
     MISSED,
     STARTED,
+    DuePlan,
     Fire,
     Schedule,
+    ScheduleDefinition,
     build_run_id,
-    dump_definition,
-    load_definition,
     plan_due,
 )
 from jackline.formatting import format_iso, pluralize
-from jackline.named import NamedTuple
+from jackline.named import NamedTuple, load_stored, stored_changes
 from jackline.store import rows
 from jackline.store.driver import clean
 from jackline.store.parts import StorePart
 
 if TYPE_CHECKING:
-    from jackline.features.schedules.schedule_model import DuePlan
     from jackline.store.driver import Row, Statements
 
 _KEPT = 2_000  # the fires of a schedule that its history keeps
@@ -49,7 +48,8 @@ class ScheduleStore(StorePart):
 
     def put(self, schedule: Schedule) -> None:
         """Store a schedule in place of the one of that name; its fires stay."""
-        values = {**rows.build_parameters(schedule), "definition": _dump(schedule)}
+        definition = json.dumps(stored_changes(schedule.definition), separators=(",", ":"))
+        values = {**rows.build_parameters(schedule), "definition": definition}
         self._driver.write(lambda statements: statements.run("put_schedule", values))
 
     def list_all(self) -> list[Schedule]:
@@ -91,11 +91,9 @@ class ScheduleStore(StorePart):
 
         def record(statements: Statements) -> DuePlan:
             row = statements.one("lock_schedule", {"name": clean(name)})
-            if row is None:
-                return plan_nothing()
-            schedule = _parse_schedule(row)
-            if schedule.paused_at is not None:
-                return plan_nothing()
+            schedule = None if row is None else _parse_schedule(row)
+            if schedule is None or schedule.paused_at is not None:
+                return DuePlan()
             plan = plan_due(schedule.definition, schedule.checked_until, now)
             self._write_plan(statements, schedule, plan, now)
             statements.run("move_checked_until", {"name": schedule.name, "at": now})
@@ -179,13 +177,6 @@ class ScheduleStore(StorePart):
         return None if row is None else RunOutcome(*row)
 
 
-def plan_nothing() -> DuePlan:
-    """A plan for a schedule that is not due."""
-    from jackline.features.schedules.schedule_model import DuePlan
-
-    return DuePlan()
-
-
 def build_missed_notice(schedule: Schedule, plan: DuePlan, now: int) -> SubjectNotice:
     """The notice about due times at which nothing was there to start the runs."""
     first = plan.missed_since or plan.missed[0]
@@ -234,10 +225,6 @@ def _build_key(fire: Fire) -> dict[str, object]:
     return {"schedule": fire.schedule, "due_at": fire.due_at}
 
 
-def _dump(schedule: Schedule) -> str:
-    return json.dumps(dump_definition(schedule.definition), separators=(",", ":"))
-
-
 def _parse_schedule(row: Row) -> Schedule:
     name, text, *rest = row
-    return Schedule(name, load_definition(json.loads(text)), *rest)
+    return Schedule(name, load_stored(ScheduleDefinition, json.loads(text)), *rest)
