@@ -94,7 +94,7 @@ def park(state: MachineState, reason: WaitReason, detail: str, wake_at: int | No
         detail=detail,
     )
     fact = Fact("run.waiting", {"reason": reason, "wake_at": wake_at, "detail": detail})
-    return StepResult(state=state._replace(status=status), commands=(), facts=(fact,))
+    return StepResult(state=state._replace(status=status), facts=(fact,))
 
 
 def fail(state: MachineState, failure: Failure, detail: str) -> StepResult:
@@ -110,7 +110,7 @@ def finish(state: MachineState, change: str) -> StepResult:
     if status.state is RunState.SUCCEEDED:
         status = status._replace(failure=None, detail="")
     fact = Fact(f"run.{status.state}", {"failure": status.failure, "detail": status.detail, "proof": status.proof})
-    return StepResult(state=state._replace(status=status), commands=(), facts=(fact,))
+    return StepResult(state=state._replace(status=status), facts=(fact,))
 
 
 def count_step(status: RunStatus) -> RunStatus:

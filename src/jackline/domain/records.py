@@ -352,6 +352,11 @@ class Iteration(NamedTuple):
     detail: str
     at: int
 
+    @property
+    def result(self) -> tuple[str, str, str]:
+        """What two iterations have in common if nothing has moved between them."""
+        return self.tree, self.failure, self.digest
+
 
 @stored_as("run_id turn iteration review_round seat agent tree outcome resolved summary at")
 class Verdict(NamedTuple):

@@ -334,7 +334,7 @@ def _end_iteration(state: MachineState, failure: Failure, detail: str, digest: s
     )
     is_next = before is not None and before.number == over.number - 1
     # After a resume a person wants another try, whatever the last one showed.
-    is_same = is_next and state.has_worked and before is not None and before[2:5] == over[2:5]
+    is_same = is_next and state.has_worked and before is not None and before.result == over.result
     status = status._replace(goal=Phase.WORKING, retries=0)
     state = state._replace(status=status, last_iteration=over, malformed="", has_asked_again=False, is_void=False)
     if is_same:
@@ -517,8 +517,9 @@ def _run_next_check(state: MachineState, at: int) -> StepResult:
     """Make the next host check. The proof is last: the others are quick, and a failed one changes the tree again."""
     if not state.checks and not state.spec.proof:
         return _start_review(state, at)
-    name, command = state.checks[0][:2] if state.checks else (PROOF, state.spec.proof)
-    return _run_check(state, name, command)
+    if state.checks:
+        return _run_check(state, state.checks[0].name, state.checks[0].command)
+    return _run_check(state, PROOF, state.spec.proof)
 
 
 def _run_check(state: MachineState, name: str, command: str) -> StepResult:

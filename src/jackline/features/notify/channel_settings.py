@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
 
 TEXT, SECRET, ARGUMENTS, TOPIC = "text", "secret", "arguments", "topic"
-# The keys of each type of channel; those that are required come first, up to the bar.
+# The keys of each type of channel; those that are required come first.
 _KEYS: dict[str, dict[str, str]] = {
     NTFY: {
         "topic": TOPIC,
