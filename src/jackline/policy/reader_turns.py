@@ -77,7 +77,7 @@ def limit_to_reading(
     return LimitedCall(bare._replace(rule=rule), refusal)
 
 
-def _is_proof(reader: ReaderTurn, tool: str, given: Any, where: CallContext) -> bool:  # noqa: ANN401
+def _is_proof(reader: ReaderTurn, tool: str, given: Any, where: CallContext) -> bool:  # noqa: ANN401 - any JSON
     """Whether a reviewer's call is exactly the proof's command, in its own copy of the work."""
     proof = reader.proof.strip()
     if reader.role is not Role.REVIEW or not proof:

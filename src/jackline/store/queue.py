@@ -98,7 +98,7 @@ class RunQueue(StorePart):
             f"JOIN queue ON queue.run_id = runs.id WHERE {chosen}"
         )
         earlier = (
-            "SELECT runs.id, earlier.id, earlier.state FROM runs "  # noqa: S608
+            "SELECT runs.id, earlier.id, earlier.state FROM runs "  # noqa: S608 - as above
             "JOIN dependencies ON dependencies.run_id = runs.id JOIN runs AS earlier ON earlier.id = depends_on "
             f"WHERE {chosen} AND earlier.state <> :succeeded ORDER BY earlier.id"
         )

@@ -27,6 +27,7 @@ def send(channel: Channel, message: ChannelMessage, context: SendContext) -> Non
     if not service.add(url):
         raise ConfigError(f"[channels.{channel.name}] url: Apprise does not know such a URL; see docs/notices.md")
     kind = apprise.NotifyType.WARNING if message.priority in {HIGH, MAX} else apprise.NotifyType.INFO
+    # Apprise declares no types for it.
     with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:  # type: ignore[no-untyped-call]
         is_sent = service.notify(title=message.title, body=message.body, notify_type=kind)
         said = log.getvalue() if log is not None else ""

@@ -60,7 +60,8 @@ def _exchange(
 
     try:
         method = "GET" if body is None else "POST"
-        request = Request(url, body, {"User-Agent": f"jackline/{__version__}", **headers}, method=method)  # noqa: S310
+        sent = {"User-Agent": f"jackline/{__version__}", **headers}
+        request = Request(url, body, sent, method=method)  # noqa: S310 - settings with another scheme are refused
         with opener.open(request, timeout=timeout_s) as response:
             answer: bytes = response.read(most_bytes)
             return answer.decode(errors="replace")
