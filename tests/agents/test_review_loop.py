@@ -39,7 +39,7 @@ grep -q 'version = [2-9]' part.py || {{ echo RED-PROOF; exit 1; }}
 SEEN = re.compile(r"version = (\d)\nLOOKED")
 LAST = 4
 REVIEWS = "You are a code reviewer."
-PLANS, EXECUTES, PLAN = "change nothing yet", "Carry out your plan now", "First part.py, then the proof."
+PLANS, EXECUTES, PLAN = "do not change anything yet", "Carry out your plan now", "First part.py, then the proof."
 
 
 def answer(outcome: str, *texts: str, earlier: dict[str, str] | None = None) -> str:
@@ -321,9 +321,9 @@ def test_a_reviewer_that_edits_changes_nothing(lay: Lay, reviewer: str) -> None:
     asked = table.model.asked if reviewer == "claude" else table.reviewer.asked
     assert asked[-1].results == 3
     assert {call["state"] for call in tried} <= {"denied" if reviewer == "claude" else "failed"}
-    assert all("a reviewer changes nothing" in call["reason"] for call in tried)
+    assert all("Reviewers must not change anything" in call["reason"] for call in tried)
     if reviewer == "claude":
-        assert "a reviewer changes nothing" in asked[-1].text
+        assert "Reviewers must not change anything" in asked[-1].text
     assert shown["life"]["tree"] == table.compute_tree()
 
 

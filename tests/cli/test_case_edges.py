@@ -173,11 +173,11 @@ def test_a_deleted_file_keeps_nothing_and_a_git_that_cannot_say_is_named(at: Pla
     assert review(at) == [("docs/kept.md", True)]
     (at.repository / ".git" / "index").write_bytes(b"half an index")
     (lacking,) = do(at, "learning", "review", "--json").rows
-    assert lacking["lacks"] == "git cannot say whether it tracks docs/kept.md: `git status` says why"
+    assert lacking["lacks"] == "cannot determine whether git tracks docs/kept.md; see `git status`"
     held = at.type("case", "hook", "pre-commit")
     assert held.code == 0, "that is no reason to hold a commit"
     assert "git cannot list the tracked files" in held.err
-    refused(at.type("case", "close", "--summary", "x", "--verification", "true"), 1, "git cannot say")
+    refused(at.type("case", "close", "--summary", "x", "--verification", "true"), 1, "cannot determine whether git")
     assert do(at, "handoff", "--json").json["dirty_now"] == ["! git status failed"]
 
 

@@ -151,7 +151,7 @@ def test_a_turn_that_only_reads_may_read(gate: Gate, role: Role, tool: str, give
 def test_a_turn_that_only_reads_may_change_nothing(gate: Gate, role: Role, tool: str, given: object) -> None:
     decision, reason = gate.enter(role).ask(tool, given)
     assert decision is Decision.DENY
-    assert "changes nothing" in reason
+    assert "must not change anything" in reason
     assert gate.stops == []
     (call,) = gate.store.calls.list_all("run-1")
     assert call.state is CallState.DENIED
@@ -194,7 +194,7 @@ def test_a_subagent_of_a_reviewer_changes_nothing_either(gate: Gate) -> None:
     gate.enter(Role.REVIEW)
     gate.ledger.prepare(CallRequest(tool="Agent", input=TASK, door="http", agent_call="task"))
     decision, reason = gate.ask("Write", {"file_path": f"{CLONE}/a.py", "content": "x"}, parent="task")
-    assert (decision, "a reviewer changes nothing" in reason) == (Decision.DENY, True)
+    assert (decision, "Reviewers must not change anything" in reason) == (Decision.DENY, True)
     assert gate.ask("Read", {"file_path": f"{CLONE}/a.py"}, parent="task") == (Decision.ALLOW, "")
 
 
@@ -203,7 +203,7 @@ def test_a_read_that_needs_approval_is_denied_and_the_run_does_not_wait(store: S
     rule = MAIL._replace(name="secrets", tool="Read", call_class=CallClass.READ, decision=Decision.ASK)
     gate = Gate(store, rules=(rule,))
     decision, reason = gate.enter(Role.REVIEW).ask("Read", {"file_path": "a"})
-    assert (decision, "nobody can approve it" in reason, gate.stops) == (Decision.DENY, True, [])
+    assert (decision, "no one is available to approve it" in reason, gate.stops) == (Decision.DENY, True, [])
 
 
 @SQLITE
@@ -283,7 +283,7 @@ def test_what_a_read_only_mode_prevents_does_not_stop_the_run(gate: Gate, comman
     call_id = gate.ledger.observe(CallRequest(tool="shell", input={"command": command}, door="stream"))
     call = gate.ledger.finish(CallResult(call_id=call_id, ok=False, exit_code=1, output="Read-only file system"))
     assert (call.state, call.call_class, gate.stops) == (CallState.FAILED, CallClass.LOCAL, [])
-    assert "a reviewer changes nothing" in call.reason
+    assert "Reviewers must not change anything" in call.reason
 
 
 @SQLITE

@@ -109,7 +109,7 @@ def test_the_worker_an_outside_agent_and_the_person_talk(queued: Place) -> None:
 def test_outside_of_a_run_there_is_no_bridge(place: Place) -> None:
     async def look(client: Client) -> None:
         for tool, more in (("send_to_agent", {"to": "worker"}), ("receive_messages", {}), ("bridge_status", {})):
-            assert "belongs to no run" in await refusal(client, tool, **more)
+            assert "does not belong to a run" in await refusal(client, tool, **more)
 
     talk(place, look)
     assert not place.home.exists()

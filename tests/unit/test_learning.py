@@ -39,7 +39,7 @@ def test_a_tracked_file_or_a_reason_resolves_it(data: dict[str, str], lacks: str
 
 
 def test_without_an_answer_of_git_only_a_reason_resolves_it() -> None:
-    said = "git cannot say whether it tracks docs/a.md: `git status` says why"
+    said = "cannot determine whether git tracks docs/a.md; see `git status`"
     entries = [learning(1, path="docs/a.md"), learning(2, reason="a one-off")]
     assert [one.lacks for one in find_unresolved(entries, None)] == [said]
 

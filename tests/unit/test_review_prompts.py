@@ -99,14 +99,14 @@ def test_a_text_cannot_contain_its_own_mark() -> None:
 
 def test_a_cut_diff_says_so_and_how_to_see_it() -> None:
     prompt = build_review_prompt(request(diff=DiffText("x" * MOST_DIFF, 5 * MOST_DIFF, "git diff a b")))
-    assert f"{MOST_DIFF} of {5 * MOST_DIFF} characters; `git diff a b` shows all." in prompt
+    assert f"{MOST_DIFF} of {5 * MOST_DIFF} characters; `git diff a b` shows all of it." in prompt
     assert len(prompt) < MOST_DIFF + 5_000
 
 
 def test_missing_diff_and_proof_are_named() -> None:
     prompt = build_review_prompt(request(diff=None, check=None))
-    assert "in no git repository" in prompt
-    assert "no proof" in prompt
+    assert "not in a git repository" in prompt
+    assert "No proof command was configured." in prompt
     assert "It is empty" in build_review_prompt(request(diff=DiffText("", 0)))
 
 
@@ -119,11 +119,11 @@ def test_a_seat_has_to_settle_its_own_findings_only() -> None:
         finding(5, state="dismissed", reason="on purpose"),
     ]
     prompt = build_review_prompt(request(findings=findings, since=DiffText("+repaired", 9)))
-    assert "every one of F1, F2, as" in prompt
-    assert "Findings of other reviewers" in prompt
+    assert "mark each of F1, F2 as" in prompt
+    assert "Other reviewers reported these findings" in prompt
     assert "problem 3" in prompt
     assert "problem 4" not in prompt
-    assert "A person has dismissed" in prompt
+    assert "A person dismissed" in prompt
     assert "on purpose" in prompt
     assert "+repaired" in prompt
 
@@ -134,7 +134,7 @@ def test_a_reviewer_is_told_what_was_wrong_with_its_answer() -> None:
     reason = str(caught.value)
     prompt = build_retry_prompt(reason, [finding(1), finding(2, seat=1)], 0)
     assert prompt.startswith(f"Your answer cannot be used: {reason}")
-    assert "every one of F1, as" in prompt
+    assert "mark each of F1 as" in prompt
 
 
 def test_the_example_alone_is_no_verdict_to_pass() -> None:

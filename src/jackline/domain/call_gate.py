@@ -190,7 +190,7 @@ def decide_without_asking(intent: Intent, history: History) -> Admission:
     flags = format_agreements(intent.parts)
     missing = f"what is missing, and that a person allows it with {flags}" if flags else "what is missing"
     advice = f"continue with the rest of the task, and report at the end {missing}"
-    reason = f"{admission.reason}. It is not allowed now, because nobody can approve it: {advice}"
+    reason = f"{admission.reason}. It is not allowed now, because no one is available to approve it: {advice}"
     return Admission(Decision.DENY, reason, reason_code=ReasonCode.NOT_NOW)
 
 

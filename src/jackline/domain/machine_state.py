@@ -40,7 +40,7 @@ class MachineState(NamedTuple):
     last_iteration: Iteration | None = None  # that is over
     verdicts: tuple[Verdict, ...] = ()  # of all rounds
     findings: tuple[Finding, ...] = ()
-    malformed: str = ""  # why the last answer of a reviewer was no verdict
+    malformed: str = ""  # why the last answer of a reviewer was not a verdict
     has_asked_again: bool = False  # a reviewer was asked once more for its verdict
     is_void: bool = False  # the proof was void: tracked files changed while it ran
     is_changed: bool = False  # the workspace is no longer the one that the reviewers have seen

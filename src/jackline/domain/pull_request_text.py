@@ -43,7 +43,7 @@ def _describe_proof(run: Run) -> list[str]:
     tree = f" on tree `{run.status.tree[:_SHORT]}`" if run.status.tree else ""
     made = f"jackline run `{run.id}`"
     if run.status.proof is not Proof.PROVED:
-        return [f"- No proof was asked for ({made})."]
+        return [f"- No proof command was configured ({made})."]
     command = make_printable(run.spec.proof).replace("`", "'")
     return [f"- Proof `{shorten_text(command, _MOST_SUMMARY)}` passed{tree} ({made})."]
 
@@ -61,7 +61,7 @@ def _remove_mentions(text: str) -> str:
 
 def build_feedback_section(url: str, items: Sequence[Feedback]) -> str:
     """What the checks and the people at a pull request say, for the prompt of the agent that works on it."""
-    parts = [f"The pull request {url} is not accepted yet. Change what is necessary; the host pushes it."]
+    parts = [f"The pull request {url} has not been accepted yet. Make the necessary changes; jackline pushes them."]
     for one in items:
         what = f"The check {one.origin.rpartition('/')[2]} failed." if one.source == CHECK else "A comment:"
         text = one.text[-_MOST_FEEDBACK:] if one.source == CHECK else one.text[:_MOST_FEEDBACK]

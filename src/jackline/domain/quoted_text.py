@@ -20,5 +20,5 @@ def enclose_text(text: str, most: int = _MOST) -> tuple[str, str]:
     """A line that the text cannot contain, and the text between two such lines."""
     cut = text[:most]
     mark = f"data-{hash_text(cut)[:_MARK_CHARS]}"  # a text cannot contain its own digest
-    more = "\n(the rest is left out)" if len(text) > most else ""
+    more = "\n(the rest is omitted)" if len(text) > most else ""
     return mark, f"{mark}\n{cut}\n{mark}{more}"

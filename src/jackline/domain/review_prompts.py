@@ -24,9 +24,9 @@ _MOST_MESSAGE = 4_000
 _SHORT = 120  # characters of a finding that the worker knows
 
 _ROLE = (
-    "You are a code reviewer. Another agent did the work below; you judge it.\n"
-    "The current folder is a copy of the repository with that work. You cannot change the work: what you write is "
-    "thrown away. Read files and run the tests as you need, then give your verdict."
+    "You are a code reviewer. Review the work of another agent, which is described below.\n"
+    "The current folder is a copy of the repository with that work. You cannot change the work: your changes to the "
+    "copy are discarded. Read files and run the tests as needed, then give your verdict."
 )
 _FORM = f"""\
 End your answer with exactly one JSON object in a fenced block, and write nothing after it. For example:
@@ -42,14 +42,14 @@ End your answer with exactly one JSON object in a fenced block, and write nothin
 }}
 ```
 
-- "severity": "blocking" if the work must not be accepted like this: it is wrong, unsafe, or not what was asked for; \
-"minor" if it should be better; "nit" for taste.
+- "severity": "blocking" if the work must not be accepted as it is: it is wrong, unsafe, or not what was asked for; \
+"minor" if it should be improved; "nit" for a matter of taste.
 - "verdict": "{FAIL}" if a blocking finding is open, otherwise "{PASS}". Minor findings and nits do not block.
-- "findings": only new ones. Report everything that blocks now: later rounds are for checking the changes.
-- "file" is relative to the current folder; leave out "file" and "line" if there is none."""
+- "findings": only new ones. Report every blocking problem now: later rounds only check the changes.
+- "file" is relative to the current folder; omit "file" and "line" if a finding is not about one file."""
 _PLAN = (
-    "Plan first. Read what you need, and change nothing yet: no files, no commits, no other effects. End with the plan "
-    "as your last message: the steps, the files that change, and how you will check the result."
+    "Plan first. Read what you need, but do not change anything yet: no files, no commits, no other effects. End with "
+    "the plan as your last message: the steps, the files that change, and how you will check the result."
 )
 _CARRY_OUT = "Carry out your plan now. If you find that it is wrong, change it and say so."
 
@@ -82,8 +82,8 @@ def build_review_prompt(request: ReviewRequest) -> str:
     """The prompt of a review round, in a new session."""
     parts = [
         _ROLE,
-        f"What the other agent was asked to do. {quote_text(request.task, 'a person, as its task')}",
-        *_describe_diff("The work, as a diff from the start.", request.diff, MOST_DIFF),
+        f"This is the task of the other agent. {quote_text(request.task, 'a person, as its task')}",
+        *_describe_diff("This is the work as a diff against the start of the run.", request.diff, MOST_DIFF),
         *_describe_left_out(request.left_out),
         *_describe_proof(request.check),
         *_describe_message(request.message),
@@ -101,12 +101,12 @@ def build_retry_prompt(reason: str, findings: Sequence[Finding], seat: int) -> s
 
 def _describe_diff(title: str, diff: DiffText | None, most: int) -> list[str]:
     if diff is None:
-        return ["There is no diff: the work is in no git repository. Read the files."]
+        return ["No diff is available because the work is not in a git repository. Read the files."]
     if not diff.text:
         return [f"{title} It is empty: no file has changed."]
-    how = f"; `{diff.command}` shows all" if diff.command else ""
+    how = f"; `{diff.command}` shows all of it" if diff.command else ""
     shown = min(most, len(diff.text))
-    cut = f" It is cut: {shown} of {diff.length} characters{how}." if diff.length > shown else ""
+    cut = f" Truncated to {shown} of {diff.length} characters{how}." if diff.length > shown else ""
     return [f"{title}{cut} {quote_text(make_readable(diff.text[:shown]), 'git and the other agent', most)}"]
 
 
@@ -114,23 +114,23 @@ def _describe_left_out(files: Sequence[str]) -> list[str]:
     if not files:
         return []
     named = quote_text("\n".join(make_printable(file) for file in files[:20]), "the other agent, as names of files")
-    return [f"The copy is without {pluralize(len(files), 'large untracked file')} of the work. {named}"]
+    return [f"Your copy does not contain {pluralize(len(files), 'large untracked file')} of the work. {named}"]
 
 
 def _describe_proof(check: Check | None) -> list[str]:
     if check is None:
-        return ["The work has no proof: no command checks it."]
+        return ["No proof command was configured."]
     result = "It passed" if check.exit_code == 0 else f"It failed (exit code {check.exit_code})"
     text = f"The host ran {quote_code(check.command)} on exactly this work. {result}."
     output = make_readable(check.output).strip()[-_MOST_OUTPUT:]
-    return [f"{text} The end of its output. {quote_text(output, 'that command')}" if output else text]
+    return [f"{text} This is the end of its output. {quote_text(output, 'that command')}" if output else text]
 
 
 def _describe_message(message: str) -> list[str]:
     message = make_readable(message).strip()
     if not message:
         return []
-    return [f"The last message of the other agent. {quote_text(message, 'the other agent', _MOST_MESSAGE)}"]
+    return [f"This is the other agent's last message. {quote_text(message, 'the other agent', _MOST_MESSAGE)}"]
 
 
 def _describe_earlier(request: ReviewRequest) -> list[str]:
@@ -138,22 +138,24 @@ def _describe_earlier(request: ReviewRequest) -> list[str]:
     others = [finding for finding in find_open(request.findings) if finding.seat != request.seat]
     dismissed = [finding for finding in request.findings if finding.state == DISMISSED]
     if own:
-        parts.append(f"Findings of earlier rounds that you have to settle. {_quote_findings(own)}")
+        title = "These are your findings from earlier rounds. Mark each as resolved or unresolved."
+        parts.append(f"{title} {_quote_findings(own)}")
         if request.since is not None:
-            parts += _describe_diff("What has changed since that review.", request.since, _MOST_SINCE)
+            parts += _describe_diff("This is the diff since that review.", request.since, _MOST_SINCE)
     if others:
-        parts.append(f"Findings of other reviewers; do not report them again. {_quote_findings(others)}")
+        parts.append(f"Other reviewers reported these findings; do not report them again. {_quote_findings(others)}")
     if dismissed:
-        parts.append(f"A person has dismissed these findings; do not report them again. {_quote_findings(dismissed)}")
+        parts.append(f"A person dismissed these findings; do not report them again. {_quote_findings(dismissed)}")
     return parts
 
 
 def _describe_ids(own: Sequence[Finding]) -> str:
     if not own:
-        return '- "earlier": leave it out; there are no earlier findings to settle.'
+        return '- "earlier": omit it; there are no earlier findings to settle.'
     ids = ", ".join(finding.id for finding in sorted(own, key=lambda one: one.number))
     return (
-        f'- "earlier": every one of {ids}, as "{RESOLVED}" or "{UNRESOLVED}". One that you do not list is unresolved.'
+        f'- "earlier": mark each of {ids} as "{RESOLVED}" or "{UNRESOLVED}". '
+        "A finding that you do not list counts as unresolved."
     )
 
 
@@ -175,14 +177,14 @@ def build_review_feedback(findings: Sequence[Finding], review_round: int, *, is_
     new = [finding for finding in found if not is_known or finding.review_round == review_round]
     old = [finding for finding in found if finding not in new]
     intro = (
-        "Reviewers have checked your work. Check each finding yourself: fix the blocking ones, and the others where "
-        "they are right. If a finding is wrong, leave the code and say why in your last message."
+        "Your work was reviewed. Verify each finding: fix the blocking ones, and the others if they are right. If a "
+        "finding is wrong, leave the code unchanged and explain why in your last message."
     )
     parts = [intro]
     if new:
-        parts.append(f"{'New findings' if old else 'Findings'}. {_quote_findings(new)}")
+        parts.append(f"These are the {'new ' if old else ''}findings. {_quote_findings(new)}")
     if old:
-        parts.append(f"Findings that you know, and that are not resolved. {_quote_findings(old, _SHORT)}")
+        parts.append(f"These findings from earlier rounds are still open. {_quote_findings(old, _SHORT)}")
     return "\n\n".join(parts)
 
 
@@ -215,10 +217,7 @@ def build_plan_execution(plan: str = "") -> str:
 
 def build_done_instruction(signal: str) -> str:
     """How the worker says that it is done."""
-    return (
-        f"When the whole task is done, and not before, end your last message with this line, which has nothing else "
-        f"in it:\n{signal}"
-    )
+    return f"When the whole task is done, and not before, end your last message with this line alone:\n{signal}"
 
 
 def build_done_reminder(signal: str) -> str:

@@ -86,7 +86,7 @@ class TurnEnded(NamedTuple):
     tree: str = ""  # of a review: the content of the worker's workspace after it
     verdict: Verdict | None = None  # of a review
     findings: tuple[Finding, ...] = ()  # all of the run, after a review
-    malformed: str = ""  # why the answer of a reviewer is no verdict
+    malformed: str = ""  # why the answer of a reviewer is not a verdict
 
 
 class CheckEnded(NamedTuple):
@@ -148,7 +148,7 @@ class StartTurn(NamedTuple):
     agent: str = ""  # of a review; empty: the run's
     seat: int = 0  # of a reviewer
     review_round: int = 0
-    asks_again: str = ""  # a reviewer's last answer was no verdict: why; its session continues
+    asks_again: str = ""  # a reviewer's last answer was not a verdict: why; its session continues
 
 
 class RunCheck(NamedTuple):

@@ -38,7 +38,7 @@ class SeatResult(NamedTuple):
     verdict: Verdict | None = None
     changed: tuple[Finding, ...] = ()  # new ones, and those that were resolved
     findings: tuple[Finding, ...] = ()  # all of the run
-    malformed: str = ""  # why the answer is no verdict
+    malformed: str = ""  # why the answer is not a verdict
 
 
 class ReviewSeat:
@@ -52,7 +52,7 @@ class ReviewSeat:
         except TreeUnreadable as error:
             raise ReviewCopyFailed(f"the work cannot be read for a review: {error}") from error
         if state is None:
-            raise ReviewCopyFailed("a review needs a git repository, and the workspace is in none")
+            raise ReviewCopyFailed("a review needs a git repository, and the workspace is not in one")
         self._left_out = state.left_out
         tree = run.status.tree or state.id
         restores = not run.spec.share_workspace

@@ -105,9 +105,9 @@ def _build_feedback(store: Store, run: Run, failure: Failure, detail: str, *, kn
         case Failure.UNFINISHED:
             return [heading, build_done_reminder(run.spec.done_signal)]
         case Failure.PULL_REQUEST:
-            return [f"{heading} The host says: {detail}", *_build_pull_request_feedback(store, run)]
+            return [f"{heading} Reason: {detail}", *_build_pull_request_feedback(store, run)]
         case _:
-            return [f"{heading} The host says: {detail}" if detail else heading]
+            return [f"{heading} Reason: {detail}" if detail else heading]
 
 
 def _build_pull_request_feedback(store: Store, run: Run) -> list[str]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from jackline.policy.classify import Classification
 
 READER_ROLES = frozenset({Role.PLAN, Role.REVIEW})
-_REVIEWS = "a reviewer changes nothing: read the files, judge them, and report what you find in your answer"
-_PLANS = "this turn only plans and changes nothing: read what you need, and write the plan as your answer"
+_REVIEWS = "Reviewers must not change anything. Read the files and report your findings in your answer."
+_PLANS = "This turn only plans and must not change anything. Read what you need, and write the plan as your answer."
 
 
 class ReaderTurn(NamedTuple):
@@ -90,4 +90,5 @@ def _is_proof(reader: ReaderTurn, tool: str, given: Any, where: CallContext) -> 
 def _describe_refusal(reader: ReaderTurn) -> str:
     if reader.role is not Role.REVIEW:
         return _PLANS
-    return f"{_REVIEWS}. The only command besides reading is exactly: {reader.proof}" if reader.proof else _REVIEWS
+    proof = f" Apart from reading, the only allowed command is exactly: {reader.proof}" if reader.proof else ""
+    return f"{_REVIEWS}{proof}"

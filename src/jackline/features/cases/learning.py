@@ -88,5 +88,5 @@ def _find_lack(entry: CaseEntry, tracked: Collection[str] | None) -> str:
     if not path:
         return "it names no file and no reason"
     if tracked is None:
-        return f"git cannot say whether it tracks {path}: `git status` says why"
+        return f"cannot determine whether git tracks {path}; see `git status`"
     return "" if path in tracked else f"{path} is not tracked by git"
