@@ -50,7 +50,7 @@ class Refused(UsageError):
 
 
 class Overtaken(Refused):
-    """run {detail} was ended by another process meanwhile: it is {state}"""
+    """run {detail} was ended by another process in the meantime: it is {state}"""
 
 
 class NoItem(NotFound):

@@ -153,7 +153,7 @@ def test_an_answer_from_elsewhere_removes_each_question(place: Place) -> None:
     terminal.until(r"\r\x1b\[2Kanswered elsewhere: deny\r\n")
     terminal.until(r"New total of --max-usd")
     assert place.type("cancel", "spends").code == 0
-    terminal.until(r"\r\x1b\[2Krun spends has changed meanwhile: it is cancelled\r\n")
+    terminal.until(r"\r\x1b\[2Krun spends has changed in the meantime: it is cancelled\r\n")
     terminal.until(r"Answer \[")
     assert place.type("work", "answer", "mail-1", "the red one").code == 0
     seen = terminal.end()

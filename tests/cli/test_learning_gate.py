@@ -116,7 +116,7 @@ def test_an_unresolved_learning_fails_the_run_and_says_what_to_do(place: Place) 
     (case,) = place.type("case", "list", "--json").rows
     look = f"jackline case learning review --case {case['id']}"
     assert ended.json["detail"] == (
-        f"1 learning is unresolved (L001): `{look}` shows what is missing; 1 of 1 iterations are used: "
+        f"1 learning is unresolved (L001): `{look}` shows what is missing; limit reached: 1 of 1 iterations; "
         "`jackline resume r1 --max-iterations N` continues it"
     )
     assert "docs/cache.md" in place.type(*look.split()[1:]).out

@@ -182,7 +182,7 @@ def test_a_closed_case_refuses_every_write_and_is_active_nowhere(store: Store) -
 def test_a_case_that_was_written_to_meanwhile_is_not_closed(store: Store) -> None:
     seen = started(store).event_seq
     CaseNotebook(store).add_entry("case-1", line(), AT, "bob")
-    with pytest.raises(Refused, match="was changed meanwhile"):
+    with pytest.raises(Refused, match="was changed in the meantime"):
         CaseNotebook(store).close("case-1", {"event_seq": seen}, AT, "ann")
     assert Cases(store).get_active(PLACE) is not None
     assert "event_seq" not in CaseNotebook(store).close("case-1", {"event_seq": seen + 1}, AT, "ann").closeout

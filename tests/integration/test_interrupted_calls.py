@@ -223,7 +223,7 @@ def test_an_agent_that_leaves_it_undone_is_told_three_times_and_then_a_person_is
     ended = stage.resume()
     assert ended.code == WAITS
     assert "waiting: human" in ended.out
-    assert "in 3 turns the agent did not make again 1 call that a crash interrupted" in ended.out
+    assert "the agent did not repeat 1 interrupted call in 3 turns" in ended.out
     prompts = [turn["prompt"] for turn in stage.show()["turns"]][1:]
     assert len(prompts) == 3
     assert all("- build" in prompt for prompt in prompts)

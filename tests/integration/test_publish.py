@@ -215,7 +215,7 @@ def test_only_the_branch_of_the_run_is_pushed(scene: Scene) -> None:
 def test_another_remote_than_at_the_start_is_refused(scene: Scene) -> None:
     lease, run = scene.start()
     scene.git("remote", "set-url", "origin", "http://127.0.0.1:9/mallory/garden.git")
-    assert "which it was not when the run was created" in scene.publish(lease, run)
+    assert "not to where it did when the run was created" in scene.publish(lease, run)
 
 
 def test_uncommitted_work_and_another_tree_than_the_proved_one_are_not_pushed(scene: Scene) -> None:

@@ -91,7 +91,7 @@ def test_a_cancel_from_elsewhere_removes_the_question(place: Place) -> None:
     terminal = Terminal(place, "run", "--script", place.script(ask(place), SAY), "--run-id", "r")
     terminal.until(r"Answer \[Enter: later, \?: help\]: ")
     assert place.type("cancel", "r").code == 0
-    terminal.until(r"\r\x1b\[2Krun r has changed meanwhile: it is cancelled\r\n")
+    terminal.until(r"\r\x1b\[2Krun r has changed in the meantime: it is cancelled\r\n")
     terminal.end()
     assert terminal.process.returncode == 17
 

@@ -124,7 +124,7 @@ def test_spent_iterations_fail_the_run_and_more_of_them_continue_it() -> None:
     assert (status(failed).state, status(failed).failure, status(failed).iteration) == (
         RunState.FAILED, Failure.PROOF, 4,
     )  # fmt: skip
-    assert "4 of 4 iterations are used: `jackline resume run --max-iterations N`" in status(failed).detail
+    assert "limit reached: 4 of 4 iterations; `jackline resume run --max-iterations N`" in status(failed).detail
     again = failed.state._replace(spec=SPEC._replace(limits=Limits(iterations=5)))
     resumed = drive(again, Claimed(AT), Recovered(AT, last_iteration=failed.iteration))
     assert (status(resumed).iteration, status(resumed).state) == (5, RunState.RUNNING)

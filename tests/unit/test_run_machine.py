@@ -120,7 +120,7 @@ def test_a_red_proof_fails_the_run_and_a_resume_works_again() -> None:
     life = decided.state.status
     assert (life.state, life.failure) == (RunState.FAILED, Failure.PROOF)
     assert life.detail == (
-        "2 failed; 1 of 1 iterations are used: `jackline resume run --max-iterations N` continues it"
+        "2 failed; limit reached: 1 of 1 iterations; `jackline resume run --max-iterations N` continues it"
     )
     assert life.proof is Proof.REFUTED
     over = SETTLED._replace(last_iteration=decided.iteration)
@@ -176,7 +176,7 @@ def test_unresolved_learnings_fail_the_run_and_a_resume_works_again(spec: Spec) 
     decided = drive(reviewing(spec), CheckEnded(AT, 1, "1 learning is unresolved (L001)"))
     life = decided.state.status
     assert (life.state, life.failure, life.proof) == (RunState.FAILED, Failure.LEARNINGS, Proof.UNVERIFIED)
-    assert life.detail.startswith("1 learning is unresolved (L001); 1 of 1 iterations are used: ")
+    assert life.detail.startswith("1 learning is unresolved (L001); limit reached: 1 of 1 iterations; ")
     more = decided.state._replace(spec=spec._replace(limits=NO_LIMIT))
     assert isinstance(drive(more, Claimed(AT), SETTLED).commands[0], StartTurn)
 
@@ -642,7 +642,8 @@ def test_a_budget_that_is_spent_allows_no_first_turn(name: str) -> None:
     spec = SPEC._replace(limits=NO_LIMIT._replace(**limited))
     decided = drive(begun(spec, spent=Spent(**limited)), Claimed(AT), SETTLED)
     assert decided.state.status.reason is WaitReason.BUDGET
-    assert decided.state.status.detail.startswith("budget spent: ")
+    what = "limit reached" if name == "iterations" else "budget spent"
+    assert decided.state.status.detail.startswith(f"{what}: ")
     assert decided.state.status.turn == 0
 
 
@@ -703,7 +704,7 @@ def test_an_agent_that_leaves_undone_what_was_cut_off_is_told_again() -> None:
 def test_after_three_such_turns_a_person_looks() -> None:
     decided = drive(working(), left(2), left(2), left(1))
     assert (decided.state.status.state, decided.state.status.reason) == (RunState.WAITING, WaitReason.HUMAN)
-    assert "1 call" in decided.state.status.detail
+    assert "1 interrupted call in" in decided.state.status.detail
 
 
 def test_once_it_is_made_again_the_work_goes_on() -> None:

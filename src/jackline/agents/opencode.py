@@ -74,7 +74,7 @@ def list_variables(prefix: str) -> tuple[str, ...]:
 
 
 def list_account_variables(prefix: str) -> tuple[str, ...]:
-    """The variables that decide as whom it works: its log-ins are in a folder of XDG_DATA_HOME."""
+    """The variables that decide as whom it works: its logins are in a folder of XDG_DATA_HOME."""
     return ("XDG_DATA_HOME", *(f"{prefix}_{name}" for name in ("API_KEY", "AUTH_CONTENT", "DB")), *KEYS, *KEYS_IF)
 
 

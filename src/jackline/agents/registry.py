@@ -57,7 +57,7 @@ def load_adapter(reference: str, toml_agents: Mapping[str, TomlAgent] = _NONE) -
     name, _ = parse_agent(reference)
     adapter = _load_agent(name, toml_agents)
     if not adapter.declaration.account_variables:
-        raise UsageError(f"{name} has no accounts, because it has no log-in of its own: write --agent {name}")
+        raise UsageError(f"{name} does not log in, so it has no accounts: use --agent {name}")
     return AccountAdapter(adapter, reference)
 
 

@@ -137,7 +137,7 @@ def _read_value(value: object, environ: Mapping[str, str], where: str) -> str:
         return read_secret_file(str(value["file"]), where)
     name = str(value["env"])
     if not environ.get(name):
-        raise ConfigError(f"{where}: the variable {name} is not set where the run is worked on")
+        raise ConfigError(f"{where}: the variable {name} is not set where the run is executed")
     return environ[name]
 
 

@@ -48,7 +48,7 @@ def _has_evidence(login: LoginFacts, environ: Mapping[str, str]) -> bool:
 
 
 def _names_provider(path: str) -> bool:
-    """Whether the settings name a provider of their own, which needs no log-in."""
+    """Whether the settings name a provider of their own, which needs no login."""
     return _OWN_PROVIDER.search(_read_start(path)) is not None
 
 

@@ -125,7 +125,7 @@ def locate_program(config: Config, declaration: Declaration, environ: Mapping[st
     if environ is None:
         try:
             environ = read_agent_environ(config, declaration)
-        except AgentUnavailable as error:  # its program may be there all the same
+        except AgentUnavailable as error:  # its program may be there anyway
             found = find_program(config.get_text("home"), config, adapter, os.environ)
             return found if found.why else found._replace(why=str(error.facts["why"]))
     found = find_program(config.get_text("home"), config, adapter, environ)

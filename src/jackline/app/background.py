@@ -62,7 +62,7 @@ def resume_in_background(home: Home, runs: Sequence[Run]) -> BackgroundStart:
     try:
         # From the workspace: settings of the project, such as its own agents, are found there.
         process = DetachedProcess(argv, os.environ, find_settings_folder(first.spec), log)
-    except StoreError as error:  # of the log; the other runs can start all the same
+    except StoreError as error:  # of the log; the other runs can start anyway
         return BackgroundStart(first.id, log=log, problem=str(error))
     except OSError as error:
         problem = f"{error.filename or first.spec.workspace}: {error.strerror}"

@@ -96,7 +96,7 @@ def _check_keep_awake(home: Home) -> Iterator[DoctorFinding]:
         fix = "it works in a login session with systemd, or on macOS; without it the machine may go to sleep"
         yield DoctorFinding(part="keep_awake", state=WARN, found=why, fix=fix)
     else:
-        yield DoctorFinding(part="keep_awake", state=OK, found="no sleep while a run is worked on")
+        yield DoctorFinding(part="keep_awake", state=OK, found="no sleep while a run is active")
 
 
 def _find_program(name: str, *arguments: str) -> tuple[str, str]:

@@ -59,7 +59,7 @@ class Home:
         self.warnings: list[str] = []  # for the person, about things that did not stop the work
         self.on_change: Callable[[], None] | None = None  # a long-lived process is notified of changes through this
         self._store: Store | None = None
-        self.known_agents: set[str] = set()  # agents of queued runs whose log-in was looked at
+        self.known_agents: set[str] = set()  # agents of queued runs whose login was looked at
         self.has_confirmed_settings = False  # a person has confirmed the settings as this process has read them
         self._begun: set[str] = set()  # runs that this object has worked on
 
@@ -306,7 +306,7 @@ class Home:
     def start(self, request: Request, *, at_once: bool = False) -> Run:
         """Create the run, ready to be worked on; the same run id and request return the same run.
 
-        `at_once`: a new run is refused if another one works in its worktree now; otherwise it is queued all the same.
+        `at_once`: a new run is refused if another one works in its worktree now; otherwise it is queued anyway.
         """
         from jackline.app.run_creation import WantedRun, create_runs
 

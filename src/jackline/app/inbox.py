@@ -1,4 +1,4 @@
-"""Everything in a home that needs a person, as records: calls to decide about, questions, budgets, lost runs, log-ins.
+"""Everything in a home that needs a person, as records: calls to decide about, questions, budgets, lost runs, logins.
 
 It reads only. Features add their entries through the hook `inbox_entries`. The dashboard and `jackline inbox` show it.
 """
@@ -47,7 +47,7 @@ BLOCKING = frozenset({APPROVAL, IN_DOUBT, QUESTION})  # a run with one of these 
 _CALL_KINDS = {DOUBT_ANSWERS: IN_DOUBT, ASK_ANSWERS: APPROVAL, INTERRUPTED_ANSWERS: INTERRUPTED}
 _PERSON_NEEDED = frozenset({WaitReason.APPROVAL, WaitReason.IN_DOUBT, WaitReason.HUMAN})
 _FINDING_CHARS = 300
-_MOST_FAILED = 500  # newest failed runs, among which those that wait for a log-in are looked for
+_MOST_FAILED = 500  # newest failed runs, among which those that wait for a login are looked for
 
 
 @stored_as("kind since_at text commands run number repository agent task detail call item answers agree")

@@ -77,4 +77,4 @@ def _refuse_invalid(options: QueueOptions) -> None:
     if abs(options.priority) > _MOST:
         raise UsageError(f"a priority is between -{_MOST} and {_MOST}")
     if not (0 <= options.batch_slots <= _MOST and options.not_before >= 0):
-        raise UsageError("the number of a batch's runs at once, and the time of a start, cannot be negative")
+        raise UsageError("the number of concurrent runs of a batch and the start time cannot be negative")

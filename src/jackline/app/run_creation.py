@@ -40,7 +40,7 @@ class CreatedRun(NamedTuple):
 def create_runs(home: Home, wanted: Sequence[WantedRun], *, at_once: bool = False) -> list[CreatedRun]:
     """Create the runs, ready to be worked on: all of them, or none. The same run id and request return the same run.
 
-    `at_once`: a new run is refused if another one works in its worktree now; otherwise it is queued all the same.
+    `at_once`: a new run is refused if another one works in its worktree now; otherwise it is queued anyway.
     """
     started_at = wall_ms()
     home.refuse_unready("run")

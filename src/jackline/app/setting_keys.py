@@ -93,7 +93,7 @@ KEYS = (
     SettingKey(
         name="keep_awake",
         default="false",
-        help="whether the machine is kept from going to sleep by itself while a run is worked on: true or false",
+        help="prevent the machine from sleeping while a run is active: true or false",
         project=False,
         choices=("false", "true"),
     ),
@@ -190,8 +190,8 @@ KEYS = (
     SettingKey(
         name="profile",
         default="none",
-        help="who decides about calls that ask: a person; overnight: pushes to side branches and pull requests are "
-        "allowed, the rest is denied; ci: all are denied",
+        help="who decides about calls that need approval: a person; overnight: pushes to side branches and pull "
+        "requests are allowed, the rest is denied; ci: all are denied",
         bounds=True,
         choices=("ci", "none", "overnight"),
     ),
@@ -211,7 +211,7 @@ KEYS = (
     SettingKey(
         name="worktree",
         default="false",
-        help="whether a run works in a new git worktree of its own: true or false",
+        help="run in a new git worktree: true or false",
         choices=("false", "true"),
     ),
     SettingKey(
@@ -250,7 +250,7 @@ KEYS = (
     SettingKey(
         name="poll_seconds",
         default=2.0,
-        help="how often a service looks for work by itself; it is also woken by what is queued",
+        help="how often a service polls for work; a queued run also wakes it",
         project=False,
         least=0.1,
     ),

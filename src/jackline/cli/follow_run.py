@@ -54,7 +54,7 @@ def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts, on_ask
         run = work_and_wait(home, run, WaitSteps(work=follower.work, ask=follower.ask, follow=follower.follow))
     else:
         run = follower.work(run)
-    # Interrupted between two attempts, a run is queued or waits for its retry; it was stopped all the same.
+    # Interrupted between two attempts, a run is queued or waits for its retry; it was stopped anyway.
     between_attempts = run.status.state is RunState.QUEUED or run.status.reason is WaitReason.RETRY
     code = EXIT_INTERRUPTED if interrupts.is_interrupted and between_attempts else run_exit_code(run)
     return status_text.print_outcome(home, run, out, code, shown=follower.last_words)

@@ -55,7 +55,7 @@ class InboxWalk:
                 self._out.print_note(f"  {line}")
             question = self._build_question(entry)
             if question is None:  # answered or taken up since the inbox was read
-                self._out.print_note("this has changed meanwhile")
+                self._out.print_note("this has changed in the meantime")
                 continue
             end = ask_question(question, self._out)
             if end is AskEnd.LEFT:
@@ -101,7 +101,7 @@ class InboxWalk:
         if entry.item_id or entry.call_id:
             return build_question(self._home, entry, None if entry.item_id else run)
         if run is None:
-            return Question(f"[{LATER}] ", _HELP[entry.kind], lambda _: "an agent's log-in has no answer here")
+            return Question(f"[{LATER}] ", _HELP[entry.kind], lambda _: "an agent's login has no answer here")
         setting = suggest_totals(run.spec.limits, run.status.spent) if entry.kind == inbox.BUDGET else ()
         question = self._build_budget_question(run, *setting[0]) if setting else self._build_resume_question(entry, run)
         return question._replace(find_change=partial(find_run_change, self._home, run))

@@ -68,21 +68,21 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "list": ("jackline.cli.commands.list", "list runs, newest first"),
         "show": ("jackline.cli.commands.show", "show a run in detail"),
         "logs": ("jackline.cli.commands.logs", "print the transcript of a run, its agent's output, or its events"),
-        "attach": (
-            "jackline.cli.commands.attach",
-            "show what a run has done, then what it does; Ctrl-C detaches, the run continues",
-        ),
+        "attach": ("jackline.cli.commands.attach", "show a run's history, then follow it; Ctrl-C detaches"),
         "compare": (
             "jackline.features.compare.compare_command",
             "compare runs in one table: proof, verdicts, changes, cost",
         ),
         "receipts": ("jackline.cli.commands.receipts", "list the effects of a run, with the evidence for each"),
-        "findings": ("jackline.cli.commands.findings", "list what reviewers found in a run, and drop what is wrong"),
+        "findings": (
+            "jackline.cli.commands.findings",
+            "list the review findings of a run, or dismiss wrong ones",
+        ),
         "verify": ("jackline.cli.commands.verify", "check that a run's records have not been tampered with"),
         "export": ("jackline.cli.commands.export", "write the files of a run's folder again"),
         "notices": (
             "jackline.features.notify.notices_command",
-            "list notices and what became of them on each channel, the stuck ones first",
+            "list notices and their delivery state on each channel, stuck ones first",
         ),
         "dashboard": (
             "jackline.features.reports.dashboard_command",
@@ -122,7 +122,7 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("jackline.features.service.serve_command", "work on queued, due and lost runs until it is stopped"),
         "service": (
             "jackline.features.service.service_command",
-            "install `jackline serve` as a systemd unit of yours, or remove it",
+            "install `jackline serve` as a systemd user unit, or remove it",
         ),
         "channel": (
             "jackline.features.replies.channel_commands",
@@ -136,10 +136,7 @@ COMMAND_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "jackline.features.schedules.heartbeat_command",
             "for cron: start what is due, deliver what is stuck, report what is overdue",
         ),
-        "schedule": (
-            "jackline.features.schedules.schedule_commands",
-            "start runs at the times of a cron expression, each time once",
-        ),
+        "schedule": ("jackline.features.schedules.schedule_commands", "start runs on a cron schedule"),
     },
     "Maintain": {
         "db": ("jackline.cli.commands.db", "migrate, check, back up and archive the database"),

@@ -13,7 +13,7 @@ from jackline.errors import UsageError
 
 _MAX_HELP_WIDTH = 110
 _MAX_NUMBER = 1_000_000
-SHARE_HELP = "work even if another run works in the same git worktree now"
+SHARE_HELP = "start even if another run is active in the same git worktree"
 RUN_HELP = "a run: its number, such as #12, its id, or the beginning or end of its id"
 NEWEST_HELP = f"{RUN_HELP} (default: the newest run of this repository)"
 RUN_ID_HELP = "choose the run's id; repeating the command does not repeat it"

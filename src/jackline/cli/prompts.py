@@ -186,7 +186,7 @@ def find_run_change(home: Home, run: Run) -> str:
     """What has become of the run since it was read; empty while it waits as before, and its time is not over."""
     watch = RunWatch(home, run.id)
     if not watch.is_same(run):
-        return f"run {run.id} has changed meanwhile: it is {watch.load().status.state}"
+        return f"run {run.id} has changed in the meantime: it is {watch.load().status.state}"
     return "the time for an answer is over" if watch.is_due() else ""
 
 

@@ -35,8 +35,8 @@ _NEEDS_SERVICE = ("not_before", "after", "hold", "each", "batch")
 def add_queue_arguments(parser: CommandParser) -> None:
     """Add the arguments that say when a queued run starts."""
     group = parser.add_argument_group("queue")
-    group.add_argument("--dedupe", metavar="KEY", help="create no second run before the run with this key has ended")
-    group.add_argument("--priority", metavar="N", type=int, help="start before the runs with a lower one (default 0)")
+    group.add_argument("--dedupe", metavar="KEY", help="create no second run until the run with this key has ended")
+    group.add_argument("--priority", metavar="N", type=int, help="start before runs with a lower priority (default 0)")
     group.add_argument("--not-before", metavar="TIME", help="start after 30m or 2h, or at 2026-11-01T03:00")
     group.add_argument(
         "--after",

@@ -62,7 +62,7 @@ def _resume_one(
     try:
         run = home.find(row.id)
         if not home.explain_loss(run):
-            out.print_note(f"run {run.id} was taken up by another process meanwhile")
+            out.print_note(f"run {run.id} was taken up by another process in the meantime")
             return 0
         out.print_note(f"resuming lost run #{run.number} ({run.id}): {format_line(run.spec.prompt, _PROMPT_CHARS)}")
         return follow_run(home, run, out, interrupts, on_ask) if is_confirmed(run) else EXIT_PERSON

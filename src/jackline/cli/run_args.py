@@ -54,7 +54,7 @@ def add_request_flags(parser: CommandParser) -> None:
         "--review", metavar="NAMES", help="agents that must accept the proved work, separated by commas"
     )
     parser.add_argument(
-        "--review-mode", choices=(ALL_PASS, ANY_PASS), help="whether all reviewers have to pass (default), or any"
+        "--review-mode", choices=(ALL_PASS, ANY_PASS), help="whether all reviewers must pass (default), or any one"
     )
     parser.add_argument("--plan", action="store_true", help="let the agent plan before it changes anything")
     parser.add_argument(
@@ -113,7 +113,9 @@ def _add_worktree_flags(parser: CommandParser) -> None:
         help="work in a new git worktree, on the branch jackline/NAME (default: the end of the run's id)",
     )
     group.add_argument(
-        "--no-worktree", action="store_true", help="work in the workspace itself, whatever the settings say"
+        "--no-worktree",
+        action="store_true",
+        help="work in the workspace itself, even if the settings ask for a worktree",
     )
     group.add_argument(
         "--worktree-base", metavar="COMMIT", help="the commit that its branch starts from (default: HEAD)"

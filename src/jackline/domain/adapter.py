@@ -31,7 +31,7 @@ class LoginFacts(NamedTuple):
     home_variable: str  # names the folder with its files
     folder: str  # that folder below the user's home, if the variable is not set
     files: tuple[str, ...]
-    config: str = ""  # settings that may name a provider which needs no log-in
+    config: str = ""  # settings that may name a provider which needs no login
     status_arguments: tuple[str, ...] = ()  # ask whether it is logged in: exit code 1 means that it is not
     below: str = ""  # where its files are in the folder that `home_variable` names
     project_files: tuple[str, ...] = ()  # files of a project that may have credentials, in the workspace or above it
@@ -85,7 +85,7 @@ class Declaration(NamedTuple):
     door: str = "socket"  # how it asks the gate: "socket" or "http"
     compacts: bool = False  # it compacts a full context, and a hook of it restores the run's case
     mcp: bool = False  # it accepts an MCP server for one turn, besides the user's own
-    login: LoginFacts | None = None  # None: it needs no log-in, or nobody can tell
+    login: LoginFacts | None = None  # None: it needs no login, or nobody can tell
     mcp_reason: str = ""  # why it cannot, or when it gets none
     switches_off: Mapping[str, str] = NOTHING  # its own protection that a flag of the launch switches off, by the flag
     project_files: ProjectFiles = ProjectFiles()

@@ -41,13 +41,13 @@ def build_notice(notice_id: str, run_id: str, spec: Spec, status: RunStatus, at:
 
 
 def build_log_in_notice(health: AgentHealth, run_id: str) -> SubjectNotice:
-    """Build the notice for an agent that could not log in, about a run that goes on without it."""
+    """Build the notice for an agent that could not log in, about a run that continues with another agent."""
     return SubjectNotice(
         id=hash_text(f"log_in:{health.agent}:{health.at}")[:_ID_LENGTH],
         subject="home",
         kind="log_in",
         title=f"{health.agent} is not logged in",
-        body=f"{health.detail}\nrun {run_id} goes on without it; see `jackline agents`",
+        body=f"{health.detail}\nrun {run_id} continues with another agent; see `jackline agents`",
         created_at=health.at,
         labels=health.agent,
     )

@@ -249,7 +249,8 @@ def _review(state: MachineState, at: int) -> StepResult:
     detail = describe_blocking(state.findings)
     if is_stalled(state.verdicts, status.review_round, status.rounds_from, spec.review_rounds):
         rounds = status.review_round - status.rounds_from
-        why = f"{rounds} review rounds" if rounds >= spec.review_rounds else "nothing was resolved in two review rounds"
+        stalled = "nothing was resolved in two review rounds"
+        why = f"not resolved after {rounds} review rounds" if rounds >= spec.review_rounds else stalled
         return park(state, WaitReason.HUMAN, f"{detail}; {why}: see `jackline findings {state.run_id}`")
     digest = " ".join(finding.id for finding in find_blocking(state.findings))
     return _end_iteration(state, Failure.REVIEW, detail, digest, at)
@@ -263,7 +264,7 @@ def _on_reviewed(state: MachineState, at: int) -> StepResult:
         return _proceed(state._replace(status=state.status._replace(retries=0), has_asked_again=False), at)
     if state.has_asked_again:
         reviewer = state.next_agent
-        detail = f"{reviewer} gave no clear verdict, even when asked again: {state.malformed}"
+        detail = f"{reviewer} gave no clear verdict in two attempts: {state.malformed}"
         return park(state, WaitReason.HUMAN, f"{detail} `jackline resume {state.run_id}` lets it review again")
     return _start_turn(state._replace(has_asked_again=True), Role.REVIEW)
 
@@ -428,10 +429,9 @@ def _retry_or_fail(
 
 def _remind_of_replay(state: MachineState, at: int) -> StepResult:
     """The agent reports that it is done but has not made the interrupted calls again: remind it, then ask a person."""
-    calls = f"{state.forced} call{'s' if state.forced > 1 else ''}"
     if state.drains + 1 >= _MOST_DRAINS:
-        detail = f"in {_MOST_DRAINS} turns the agent did not make again {calls} that a crash interrupted"
-        return park(state, WaitReason.HUMAN, detail)
+        calls = f"{state.forced} interrupted call{'s' if state.forced > 1 else ''}"
+        return park(state, WaitReason.HUMAN, f"the agent did not repeat {calls} in {_MOST_DRAINS} turns")
     fact = Fact("replay.left", {"calls": state.forced})
     return prepend(fact, _proceed(state._replace(drains=state.drains + 1), at))
 
@@ -479,9 +479,9 @@ def _work(state: MachineState) -> StepResult:
     used = find_exhausted_limit(limits, status.spent)
     if used is not None and is_over and last is not None:
         more = f"`jackline resume {state.run_id} --max-iterations N` continues it"
-        return fail(state, Failure(last.failure), f"{last.detail}; {used} are used: {more}")
+        return fail(state, Failure(last.failure), f"{last.detail}; limit reached: {used}; {more}")
     if used is not None:
-        return park(state, WaitReason.BUDGET, f"budget spent: {used}")
+        return park(state, WaitReason.BUDGET, f"limit reached: {used}")
     if is_over or not status.iteration:
         status = status._replace(iteration=status.iteration + 1, spent=status.spent.plus(iterations=1))
     role = Role.PLAN if status.goal is Phase.PLANNING or (spec.plan and not status.turn) else Role.WORK

@@ -25,7 +25,7 @@ def list_uncommitted(git: Git, index: str) -> tuple[str, ...]:
     """The files that differ from the last commit, and the new ones; `index` is the path of a temporary file."""
     found = find_repository(git)
     if found is None:
-        raise GitFailed("the workspace is in no git repository")
+        raise GitFailed("the workspace is not in a git repository")
     own = found.bind(git)
     apart = own._replace(env={**own.env, **_disable_own_filters(own), "GIT_INDEX_FILE": index})
     _remove_index(index)

@@ -1,4 +1,4 @@
-"""Asks GitHub through `gh`, which knows the person's log-in. It only reads."""
+"""Asks GitHub through `gh`, which knows the person's login. It only reads."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class GitHubClient(NamedTuple):
         data = answer.get("data")
         found = data.get("repository") if isinstance(data, dict) else None
         if not isinstance(found, dict):
-            raise GitHubFailed(f"GitHub does not know {self.repository}, or this log-in may not read it")
+            raise GitHubFailed(f"GitHub does not know {self.repository}, or this login may not read it")
         return found
 
     def may_write(self, login: str) -> bool:
@@ -69,7 +69,7 @@ class GitHubClient(NamedTuple):
         if not _LOGIN.fullmatch(login):
             return False
         done = self._run_api(f"repos/{self.name}/collaborators/{login}/permission")
-        if done.exit_code != 0 and b"404" in done.stderr_tail:  # a person who is no collaborator
+        if done.exit_code != 0 and b"404" in done.stderr_tail:  # a person who is not a collaborator
             return False
         return _parse(_require(done)).get("permission") in _MAY_WRITE
 

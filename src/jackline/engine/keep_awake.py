@@ -1,4 +1,4 @@
-"""Keeps the machine awake while a run is worked on: a program of the system holds the inhibitor.
+"""Keeps the machine awake while a run is active: a program of the system holds the inhibitor.
 
 If this process is killed, the pipe to that program closes, and with it the inhibitor ends.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HOLDER = ("cat",)  # lives until the end of its input
 _INHIBITORS = (
-    ("systemd-inhibit", "--what=sleep:idle", "--who=jackline", "--why=a run is being worked on", "--mode=block"),
+    ("systemd-inhibit", "--what=sleep:idle", "--who=jackline", "--why=a run is active", "--mode=block"),
     ("caffeinate", "-i"),  # macOS
 )
 _MISSING = "neither systemd-inhibit nor caffeinate is installed"

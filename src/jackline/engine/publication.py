@@ -30,7 +30,7 @@ class HostTools(NamedTuple):
     store: Store
     run: Run
     ledger: CallLedger
-    env: Mapping[str, str]  # with the person's log-ins
+    env: Mapping[str, str]  # with the person's logins
     warden: Callable[[], Warden]
     folder: str  # of the run
     read_tree: Callable[[], str]

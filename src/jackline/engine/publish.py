@@ -143,8 +143,9 @@ class Publisher(NamedTuple):
         url = read_push_address(self.git, ORIGIN)
         address = own_remotes.normalize_address(url, self.git.workspace)
         if not url or address not in spec.own_remotes:
-            shown = remove_credentials(url) or "missing"
-            raise NotPublished(f"the remote {ORIGIN} is {shown}, which it was not when the run was created")
+            shown = remove_credentials(url)
+            now = f"now points to {shown}, not to where it did" if shown else "is missing, which it was not"
+            raise NotPublished(f"the remote {ORIGIN} {now} when the run was created")
         if branch == spec.own_remotes[address]:
             raise NotPublished(f"{branch} is the default branch of {ORIGIN}")
         repository = find_github_repository(address)
@@ -190,7 +191,7 @@ class Publisher(NamedTuple):
         base = known.base if known else self.run.spec.pr_base or remote.default
         if target.branch in {remote.default, base}:
             what = "the default branch" if target.branch == remote.default else "the branch to merge into"
-            raise NotPublished(f"{target.branch} is {what}: start the run with --worktree, or on a branch of its own")
+            raise NotPublished(f"{target.branch} is {what}: start the run with --worktree, or on a separate branch")
         if known is None and not remote.base:
             raise NotPublished(f"{target.remote} has no branch {base}")
         if known is None and self.git.run("merge-base", "--is-ancestor", target.commit, remote.base) is not None:

@@ -113,7 +113,7 @@ class PullRequestWatcher(NamedTuple):
     def _look_now(self, client: GitHubClient, known: PullRequest, at: int) -> PullRequestLook:
         view = read_views(client, [known.number]).get(known.number)
         if view is None:
-            raise GitHubFailed(f"{known.url} is gone, or this log-in may not read it")
+            raise GitHubFailed(f"{known.url} is gone, or this login may not read it")
         told = {one.origin for one in self.store.pull_requests.list_feedback(self.run.id)}
         return look_at_view(client, known, view, self.run.spec.until, told, at)
 
@@ -139,7 +139,7 @@ def _read_check_text(client: GitHubClient, check: CheckState) -> str:
     if check.job:
         try:
             parts.append(client.read_text(f"actions/jobs/{check.job}/logs", _MOST_LOG_BYTES))
-        except GitHubFailed as error:  # logs expire; the name of the check is known all the same
+        except GitHubFailed as error:  # logs expire; the name of the check is known anyway
             parts.append(f"(its log cannot be read: {error})")
     return "\n".join(filter(None, parts)) or f"(no text; see {check.url})"
 

@@ -52,7 +52,7 @@ class EngineSettings(NamedTuple):
     # The settings of an untrusted workspace that the agent is started without; raises AgentUnavailable.
     read_untrusted: Callable[[Adapter, str], UntrustedSettings | None] = lambda _adapter, _workspace: None
     share_workspace: bool = False  # a person lets a run work beside another one in the same worktree
-    keep_awake: bool = False  # the machine must not go to sleep by itself while a run is worked on
+    keep_awake: bool = False  # the machine must not go to sleep by itself while a run is active
     environ: Mapping[str, str] = os.environ  # what agents, checks and probes get a part of
     # The same for an agent, with the variables of its account; AgentUnavailable if they cannot be read.
     read_environ: Callable[[str], Mapping[str, str]] = lambda _reference: os.environ

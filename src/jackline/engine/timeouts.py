@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TIMEOUT_DETAILS = {
     StopReason.WALL: "it exceeded its timeout",
     StopReason.IDLE: "the agent printed nothing within the idle timeout",
-    StopReason.BUDGET: "budget spent: its time of work is over",
+    StopReason.BUDGET: "budget spent: its working time is used up",
 }
 
 

@@ -49,7 +49,7 @@ def _list_files(root: str, name: str) -> Iterator[tuple[str, int]]:
     if not stat.S_ISDIR(status.st_mode):
         raise CannotCopy(f"{path} is neither a file nor a folder: it cannot be copied")
     if os.path.lexists(os.path.join(path, ".git")):
-        raise CannotCopy(f"{path} is a git repository of its own: let the set-up command make it")
+        raise CannotCopy(f"{path} is a separate git repository: let the set-up command create it")
     for entry in sorted(os.listdir(path)):
         yield from _list_files(root, os.path.join(name, entry))
 

@@ -132,7 +132,7 @@ class RunQueue(StorePart):
             statements.one("lock_batch", batch)
             places = statements.one("batch_places", batch)
             if places is not None and places[0] >= entry.batch_slots:
-                raise NotStartable(run_id, why=f"{places[0]} runs of its batch are being worked on")
+                raise NotStartable(run_id, why=f"{places[0]} runs of its batch are active")
 
     def hold(self, *run_ids: str, at: int) -> None:
         """Keep queued runs from being started: all, or Refused if one has started or is not in the queue."""

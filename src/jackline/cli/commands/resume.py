@@ -93,7 +93,7 @@ def _refuse_missing_folder(run: Run, out: Output) -> None:
 
 
 def _note_limit(home: Home, run: Run, out: Output) -> None:
-    """Print that the agent is known to rest: the run is tried all the same, because a person wants it now."""
+    """Print that the agent is known to rest: the run is tried anyway, because a person wants it now."""
     now = wall_ms()
     reset = home.store().wakeups.find_reset(run)
     if reset > now:

@@ -33,7 +33,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument("--send", metavar="TEXT", help="send this message; - reads standard input")
     parser.add_argument("--to", metavar="NAME", help=f"to whom (default {WORKER}); `jackline bridge` lists the names")
     parser.add_argument("--kind", choices=KINDS, help=f"what it is (default {CHAT})")
-    parser.add_argument("--signal", choices=SIGNALS, help="with --kind signal; it replaces no proof and no verdict")
+    parser.add_argument("--signal", choices=SIGNALS, help="with --kind signal; it does not replace a proof or verdict")
     parser.add_argument("-f", "--follow", action="store_true", help="keep printing messages until the run has ended")
 
 
@@ -77,7 +77,7 @@ def _print_messages(args: Namespace, home: Home, run: Run, out: Output) -> None:
             for message in messages:
                 _print_message(run, message, out)
             if reads and not out.stdout.is_closed:
-                with suppress(StoreError):  # a home that cannot be written can be read all the same
+                with suppress(StoreError):  # a home that cannot be written can be read anyway
                     bridge.mark_read(run.id, PERSON, seen, wall_ms())
         if not follow or out.stdout.is_closed:
             break

@@ -108,7 +108,7 @@ class CaseNotebook(StorePart):
         def close(statements: Statements) -> Case:
             case = _lock_open_case(statements, case_id)
             if seen is not None and seen != case.event_seq:
-                raise CaseRefused(f"case {case.id} was changed meanwhile: review it, then close it")
+                raise CaseRefused(f"case {case.id} was changed in the meantime: review it, then close it")
             statements.run("clear_active_case", {"case_id": case.id})
             closed = case._replace(status=CaseStatus.CLOSED, closeout=redacted, closed_at=at)
             return _write_status(statements, closed, Fact("case.closed", redacted), _WrittenBy(at, clean(actor)))

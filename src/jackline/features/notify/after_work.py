@@ -46,7 +46,7 @@ def deliver_after_work(home: Home) -> None:
             home.wake_services()
         else:
             _add_warnings(home, deliver_in_child(home))
-    except (JacklineError, OSError) as error:  # the command has done its work all the same
+    except (JacklineError, OSError) as error:  # the command has done its work anyway
         home.warnings.append(f"notices were not delivered: {error}")
 
 

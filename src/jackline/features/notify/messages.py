@@ -38,7 +38,7 @@ def build_message(home: Home, notice: OutboxNotice, channel: Channel) -> Channel
     """The message of a notice as this channel sends it; MessageNotNeeded if a person has answered it meanwhile."""
     run = home.store().runs.get(notice.run_id) if notice.run_id else None
     if run is not None and notice.kind in _ASKING and not _is_current(run, notice):
-        raise MessageNotNeeded("it was answered meanwhile")
+        raise MessageNotNeeded("it was answered in the meantime")
     lines = [notice.body] if notice.body else []
     if run is not None:
         lines += _list_run_lines(home, run, notice)

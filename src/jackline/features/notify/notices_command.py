@@ -30,7 +30,7 @@ INSIDE_RUN = ("*",)  # reading; the flags that send are refused below
 
 def configure(parser: CommandParser) -> None:
     parser.add_argument("--run", metavar="RUN", help=f"only those of {RUN_HELP}")
-    parser.add_argument("--stuck", action="store_true", help="only those that a channel did not take yet")
+    parser.add_argument("--stuck", action="store_true", help="only those that a channel has not accepted yet")
     parser.add_argument("--limit", metavar="N", type=parse_count, help=f"at most N (default {_DEFAULT_LIMIT})")
     parser.add_argument("--deliver", action="store_true", help="deliver what is due now, for three seconds at most")
     parser.add_argument(
@@ -40,7 +40,7 @@ def configure(parser: CommandParser) -> None:
     )
     parser.add_argument("--since", metavar="TIME", help=f"with --missing: how far back (default {_DEFAULT_SINCE})")
     parser.add_argument(
-        "--retry", metavar="NOTICE", help="try a notice again that was given up, or all; then deliver as with --deliver"
+        "--retry", metavar="NOTICE", help="retry a notice that was given up, or all; then deliver as with --deliver"
     )
 
 

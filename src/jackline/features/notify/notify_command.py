@@ -54,7 +54,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     channels, problems = load_channels(home.config)
     if args.test is not None:
         if args.title is not None:
-            raise UsageError("--test sends a text of its own: leave out the title, or write --test=CHANNEL")
+            raise UsageError("--test sends its own text: omit the title, or write --test=CHANNEL")
         return _test_channels(home, _choose(channels, args.test, problems), problems, out)
     if not home.config.channels:
         raise UsageError("no channel is configured; see docs/notices.md")

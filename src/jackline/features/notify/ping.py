@@ -55,9 +55,9 @@ class PingPass(ChannelPass):
         store = self._home.store()
         url, run = store.notices.find_ping(run_id), store.runs.get(run_id)
         if not url or run is None:
-            raise MessageNotNeeded("the run has no address any more")
+            raise MessageNotNeeded("the run no longer has an address")
         if event is PingEvent.START and claimed.attempts > 1 and run.status.state in TERMINAL:
-            raise MessageNotNeeded("the run has ended meanwhile: the server would wait for another end")
+            raise MessageNotNeeded("the run has ended in the meantime: the server would wait for another end")
         body = store.redactor.redact(describe_ping(run, event))[:_MOST_BODY].encode()
         post(build_ping_url(url, event, run_id), body, {"Content-Type": "text/plain; charset=utf-8"}, timeout_s)
 
@@ -90,7 +90,7 @@ def describe_ping(run: Run, event: PingEvent) -> str:
     return "\n".join(lines)
 
 
-# while a run is worked on
+# while a run is active
 
 
 def send_in_background(home: Home) -> None:

@@ -81,7 +81,7 @@ class PullRequestPoller:
         for one in claimed:
             view = views.get(one.number)
             if view is None:
-                self._note_failures([one], f"{one.url} is gone, or this log-in may not read it")
+                self._note_failures([one], f"{one.url} is gone, or this login may not read it")
             else:
                 self._look(client, one, view)
 

@@ -33,7 +33,7 @@ _WARNING = (
 
 def configure(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    text = "set up an ntfy channel with topics that nobody can guess, in your own config.toml"
+    text = "add an ntfy channel with random topics to your config.toml"
     add = actions.add_parser("add", out=parser.out, help=text, description=text)
     add.add_argument("name", metavar="NAME", help="a name for the channel, such as phone")
     add.add_argument("--server", metavar="URL", default="", help="your own ntfy server (default: https://ntfy.sh)")
@@ -51,9 +51,9 @@ def configure(parser: CommandParser) -> None:
         default="",
         help="a file with an access token that buttons use to write to the reply topic; readers of notices see it",
     )
-    text = "list the channels, and whether they take replies"
+    text = "list the channels, and whether they accept replies"
     actions.add_parser("list", out=parser.out, help=text, description=text)
-    text = "take replies again from a channel that was closed after wrong codes"
+    text = "accept replies again from a channel that was closed after wrong codes"
     reopen = actions.add_parser("reopen", out=parser.out, help=text, description=text)
     reopen.add_argument("name", metavar="NAME")
     parser.epilog = "Other types of channels: see docs/notices.md. Replies are read by `jackline serve`."
@@ -138,7 +138,7 @@ def _reopen(args: Namespace, home: Home, out: Output) -> int:
     if home.is_new or not Replies(home.store()).reopen(args.name, wall_ms()):
         raise UsageError(f"channel '{args.name}' is not closed")
     home.wake_services()
-    out.print_line(f"replies from '{args.name}' are taken again; what arrived meanwhile is ignored")
+    out.print_line(f"replies from '{args.name}' are accepted again; those that arrived in the meantime are ignored")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Sets up an ntfy channel: makes topics that nobody can guess, and adds its table to the user's settings."""
+"""Sets up an ntfy channel: makes random topics, and adds its table to the user's settings."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ class Replies(StorePart):
         if digest_input(call) != code.input_digest:
             return ReplyOutcome(LATE, "The call has changed since the notice was sent.", code)
         if run.status.state is RunState.RUNNING:
-            return ReplyOutcome(BUSY, f"Run {run.id} is being worked on: answer again when it waits.", code)
+            return ReplyOutcome(BUSY, f"Run {run.id} is active: answer again when it waits.", code)
         self._store.approvals.answer_within(statements, run.id, call.id, verdict, at, VIA)
         return ReplyOutcome(TAKEN, f"'{verdict}' for {call.tool} of run {run.id}.", code, run.id)
 
@@ -185,7 +185,7 @@ class Replies(StorePart):
         row = statements.one("lock_item", {"id": code.item_id})
         item = None if row is None else build_item(row)
         if item is None or item.status is not WorkStatus.WAITING_HUMAN:
-            return ReplyOutcome(LATE, "The question was answered or withdrawn meanwhile.", code)
+            return ReplyOutcome(LATE, "The question was answered or withdrawn in the meantime.", code)
         if digest_question(item.question) != code.input_digest:
             return ReplyOutcome(LATE, "The question has changed since the notice was sent.", code)
         WorkQueue(self._store).answer_within(statements, item.id, text.strip(), at, PERSON, VIA)

@@ -118,7 +118,7 @@ def write_dashboard(home: Home) -> tuple[str, Dashboard]:
 
 
 def show_dashboard(home: Home) -> tuple[str, Dashboard]:
-    """The same for a reader: if the file cannot be written, a warning, and the content all the same."""
+    """The same for a reader: if the file cannot be written, a warning, and the content anyway."""
     from jackline.exports.rebuild import RebuildBlocked
 
     try:

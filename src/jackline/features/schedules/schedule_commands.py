@@ -45,11 +45,11 @@ _ACTIONS = {
     "add": "store a run and the times at which it starts",
     "list": "list the schedules, with the next and the last fire of each",
     "show": "show one schedule",
-    "pause": "let a schedule fire no more until it is resumed",
-    "resume": "let a paused schedule fire again; what was due meanwhile is not caught up",
+    "pause": "pause a schedule",
+    "resume": "resume a schedule; times missed while paused are not caught up",
     "remove": "remove a schedule; its runs and its history stay",
     "history": "list the fires of a schedule, newest first",
-    "run-now": "fire a schedule now, besides its times",
+    "run-now": "run a schedule once, now",
 }
 _COLUMNS = parse_columns("NAME CRON ZONE NEXT LAST STATE* WHAT~")
 _HISTORY_COLUMNS = parse_columns("DUE STATE* RUN REASON~")

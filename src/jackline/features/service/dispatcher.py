@@ -197,7 +197,7 @@ class Dispatcher:
 
     def _start(self, run: Run, gate: LimitGate) -> bool:
         """Work on the run in a thread, unless its agents rest after a limit."""
-        # A lost run is taken up all the same: its processes have to be ended, and its open calls settled.
+        # A lost run is taken up anyway: its processes have to be ended, and its open calls settled.
         if run.status.state is not RunState.RUNNING and not gate.lets_start(run):
             return False
         active = ActiveRun(run)

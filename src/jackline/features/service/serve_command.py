@@ -89,7 +89,7 @@ def _wait_and_drain(service: Service, events: queue.SimpleQueue[str], drain_seco
     """Wait for a signal, then for the runs; a second signal interrupts them at once."""
     while events.get() != _SIGNALLED:
         pass
-    log.report("stopping", "stopping: no run is started any more", service=service.id)
+    log.report("stopping", "stopping: no new run is started", service=service.id)
     service.refuse_work()
     until = time.monotonic() + drain_seconds
     while service.is_busy and (left := until - time.monotonic()) > 0:

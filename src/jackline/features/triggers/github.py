@@ -26,7 +26,7 @@ _PULLS = (
 
 
 class GitHub(NamedTuple):
-    """One repository on GitHub, asked through `gh`, which knows the person's log-in."""
+    """One repository on GitHub, asked through `gh`, which knows the person's login."""
 
     repository: str
     environ: Mapping[str, str]

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 INSIDE_RUN = ("list", "show", "history")
 _NAMED = {
     "show": "show what a trigger watches and starts",
-    "pause": "start nothing until it is resumed",
-    "resume": "watch again, from now on",
+    "pause": "pause a trigger",
+    "resume": "resume a trigger",
     "remove": "delete a trigger; its past deliveries are not started again",
     "history": "list what a trigger found, newest first",
 }

@@ -79,7 +79,7 @@ def merge_tree(tree: RunTree, mode: str, into: str, busy: Mapping[str, str], *, 
             commit = tip if is_straight and mode in {"", FF_ONLY} else _commit(tree, content, before, tip, target, mode)
             proof = _prove(tree, temporary, content, commit) if prove else "skipped"
         if find_checkout(tree.git, target, busy) != checkout:  # again: the proof took its time
-            raise WorktreeRefused(f"{target} was checked out elsewhere meanwhile: merge again")
+            raise WorktreeRefused(f"{target} was checked out elsewhere in the meantime: merge again")
         _move_target(tree, _Update(target=target, before=before, after=commit, checkout=checkout))
     how = "squash" if mode == SQUASH else "fast-forward" if commit == tip else "merge"
     return MergeResult(target=target, commit=commit, before=before, how=how, proof=proof)
@@ -242,7 +242,7 @@ def _move_target(tree: RunTree, update: _Update) -> None:
         ref = f"refs/heads/{update.target}"
         moved = tree.git.run("update-ref", "-m", message, ref, update.after, update.before)
         if moved is None:
-            raise WorktreeRefused(f"{update.target} has moved meanwhile: merge again")
+            raise WorktreeRefused(f"{update.target} has moved in the meantime: merge again")
         return
     _refuse_hidden_changes(tree.git, update)
     _refuse_full_disk(tree.git, update)
@@ -272,8 +272,8 @@ def _refuse_hidden_changes(git: Git, update: _Update) -> None:
     hidden = set(states.list_hidden(git._replace(workspace=update.checkout))).intersection(listed.split("\0"))
     if hidden:
         raise WorktreeRefused(
-            f"git is told not to look at {states.name_files(sorted(hidden))} in {update.checkout}: undo that with "
-            "`git update-index --no-assume-unchanged --no-skip-worktree`, then merge"
+            f"{states.name_files(sorted(hidden))} in {update.checkout} is marked assume-unchanged or "
+            "skip-worktree: undo that with `git update-index --no-assume-unchanged --no-skip-worktree`, then merge"
         )
 
 

@@ -68,7 +68,7 @@ def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
     if changed:
         raise WorktreeRefused(f"not committed: {states.name_files(changed)}")
     if hidden := states.list_hidden(git):
-        raise WorktreeRefused(f"git is told not to look at {states.name_files(hidden)}")
+        raise WorktreeRefused(f"{states.name_files(hidden)} is marked assume-unchanged or skip-worktree")
     if operation := states.find_operation(git):
         raise WorktreeRefused(f"{operation} is not finished in it")
     if not listed or (not listed[0].branch and not states.is_elsewhere(git, "HEAD", tree.row.base_branch)):
@@ -76,7 +76,7 @@ def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
         if not head:
             raise WorktreeRefused("its HEAD is on no branch")
     if git.run("for-each-ref", "refs/worktree", "refs/bisect", "refs/rewritten") != "":
-        raise WorktreeRefused("it has refs of its own")
+        raise WorktreeRefused("it has worktree-specific refs")
     modules = git.run("submodule", "status")
     if modules is None or any(not line.startswith("-") for line in modules.splitlines()):
         raise WorktreeRefused("it has submodules")
