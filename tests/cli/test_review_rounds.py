@@ -19,6 +19,7 @@ echo "I worked"
 REVIEWER = """#!/bin/sh
 cat >{folder}/review.txt
 pwd >>{folder}/places.txt
+git config core.fsmonitor >{folder}/monitor.txt
 echo "an edit of the reviewer" >>work.txt
 cat {folder}/answer.json
 """
@@ -78,6 +79,7 @@ def test_a_person_ends_a_review_that_does_not_end(loop: Place) -> None:
         "I worked",
     ):
         assert words in review
+    assert (loop.folder / "monitor.txt").read_text() == "false\n"
     assert (loop.repository / "work.txt").read_text() == "again\nagain\n"
     assert not any(Path(line).exists() for line in (loop.folder / "places.txt").read_text().splitlines())
     # the worker got the finding once, quoted

@@ -124,6 +124,8 @@ REFUSED: list[tuple[str, object]] = [
     ("Bash", {"command": "echo x > a.py"}),
     ("Bash", {"command": f"cp a.py {WORKER}/a.py"}),
     ("Bash", {"command": "git commit -am x"}),
+    ("Bash", {"command": "git reflog show -1 --format='[core] fsmonitor=/tmp/x' --output=.git/config review"}),
+    ("Bash", {"command": "git stash list -p --output=a"}),
     ("Bash", {"command": "git push origin HEAD"}),
     ("Bash", {"command": "./unknown"}),
     ("Bash", {"command": f"{PROOF} && rm -r ."}),

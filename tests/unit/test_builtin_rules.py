@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import product
+from pathlib import Path
 
 import pytest
 
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.policy import builtin, rule_lookup, tool_names
+from jackline.policy.call_context import CallContext
+from jackline.policy.classify import classify_call
 from jackline.policy.rules import POLICY_VERSION
+from tests.support.repositories import Work
 
+WORKSPACE = "/home/dev/project"
 PROBES = {"builtin:git-push", "builtin:gh-pr-create", "builtin:gh-issue-create", "builtin:file", "builtin:http"}
 EFFECTS = [rule for rule in rule_lookup.BUILT_IN_RULES if rule.call_class is CallClass.EFFECT]
 
@@ -122,3 +128,34 @@ def test_it_is_loaded_without_a_library() -> None:
 def test_what_asks_for_the_output_of_something_that_died_is_never_forced(tool: str) -> None:
     rule = rule_lookup.find_tool_rule((), tool)
     assert (rule.call_class, rule.replay) == (CallClass.READ, Replay.ASK)
+
+
+def test_git_writes_no_file_in_a_call_that_counts_as_read(tmp_path: Path) -> None:
+    """Real git is asked, because the commands that share the options of `git log` are easily forgotten."""
+    work, written = Work(tmp_path), tmp_path / "written"
+    (work.tree / "a").write_text("a")
+    work.git("stash", "--include-untracked")
+    verbs = {
+        verb
+        for rule in rule_lookup.BUILT_IN_RULES
+        if rule.command[:1] == ("git",) and rule.call_class is CallClass.READ
+        for verb in product(*(word.split("|") for word in rule.command[1:]))
+    }
+    writing = set()
+    for verb in verbs:
+        words = ["git", *verb, f"--output={written}"]
+        subprocess.run(words, cwd=work.tree, env=work.env, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if written.exists():
+            written.unlink()
+            writing.add(verb)
+            for version in range(1, POLICY_VERSION + 1):
+                where = CallContext(WORKSPACE, WORKSPACE, version=version)
+                found = classify_call((), "Bash", {"command": " ".join(("git", *verb, "--output=a"))}, where)
+                assert found.rule.call_class is not CallClass.READ, (verb, version)
+    assert {("log",), ("reflog", "show"), ("stash", "list"), ("stash", "show")} <= writing
+
+
+@pytest.mark.parametrize("words", ["commit -m x", "config core.fsmonitor x", "--output=a"])
+def test_bisect_view_runs_any_command_of_git(words: str) -> None:
+    found = classify_call((), "Bash", {"command": f"git bisect view {words}"}, CallContext(WORKSPACE, WORKSPACE))
+    assert found.rule.call_class is CallClass.UNKNOWN

@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from jackline.domain.states import Role
 from jackline.engine.run_env import (
     add_program_to_path,
     build_actor_env,
+    build_reader_env,
     build_reminder_command,
     build_run_env,
     find_docker_ports,
 )
 from jackline.engine.settings import EngineSettings
+from tests.support.repositories import Work
 
 
 def program(folder: Path, mode: int = 0o755) -> str:
@@ -102,3 +105,25 @@ def test_the_reminder_imports_nothing_of_the_workspace() -> None:
 )
 def test_the_port_of_docker_is_found(address: str, ports: set[int]) -> None:
     assert find_docker_ports({"DOCKER_HOST": address}) == ports
+
+
+@pytest.mark.parametrize(
+    ("role", "run"), [(Role.WORK, {"monitor", "hook"}), (Role.REVIEW, {"hook"}), (Role.PLAN, set())]
+)
+def test_git_runs_no_configured_program_in_a_turn_that_only_reads(tmp_path: Path, role: Role, run: set[str]) -> None:
+    work, ran = Work(tmp_path), tmp_path / "ran"
+    ran.mkdir()
+    for name, place in {"monitor": ".git/monitor", "hook": ".git/hooks/post-index-change"}.items():
+        (work.tree / place).write_text(f"#!/bin/sh\ntouch {ran / name}\n")
+        (work.tree / place).chmod(0o755)
+    work.git("config", "core.fsmonitor", str(work.tree / ".git/monitor"))
+    (work.tree / "a").write_text("a")
+    work.git("add", "a")
+    os.utime(work.tree / "a", (1, 1))  # so that `git status` writes the index
+    for file in ran.iterdir():
+        file.unlink()
+    work.env["GIT_CONFIG_PARAMETERS"] = "'user.name=Bob'"
+    work.env |= build_reader_env(role, work.env)
+    work.git("status")
+    assert {file.name for file in ran.iterdir()} == run
+    assert work.git("config", "user.name") == "Bob"

@@ -93,7 +93,7 @@ class PreparedTurn(NamedTuple):
     launch: Launch
     environ: Mapping[str, str]  # the variables that the agent declares
     workspace: str
-    is_review: bool = False  # what it commits is not the run's
+    role: str
 
 
 class TurnLauncher:
@@ -154,7 +154,7 @@ class TurnLauncher:
             launch=launch,
             environ=request.environ,
             workspace=request.workspace,
-            is_review=seat is not None,
+            role=turn.role,
         )
 
     def start(self, prepared: PreparedTurn, ready_warden: Callable[[], Warden]) -> None:
@@ -172,6 +172,7 @@ class TurnLauncher:
             **prepared.environ,
             **launch.env,
         }
+        env |= run_env.build_reader_env(prepared.role, env)
         try:
             job.start(ready_warden(), launch, env, prepared.workspace)
         except (SpawnFailed, WardenLost):

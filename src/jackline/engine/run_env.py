@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from jackline.digests import sign_text
+from jackline.domain.states import Role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,9 @@ ATTEMPT_VARIABLE = "JACKLINE_ATTEMPT"
 DETACHED = "JACKLINE_DETACHED"  # of a jackline process that another one started in the background
 NAMES = (RUN, RUN_ID, HOME)
 _PROGRAM = "jackline"
+_GIT_SETTINGS = "GIT_CONFIG_PARAMETERS"  # what `git -c` sets
+_NO_MONITOR = ("'core.fsmonitor=false'",)
+_NO_HOOKS = ("'core.hooksPath=/dev/null'",)
 
 
 def build_run_env(settings: EngineSettings, run_id: str, environ: Mapping[str, str]) -> dict[str, str]:
@@ -41,6 +45,16 @@ def build_actor_env(agent: str, environ: Mapping[str, str]) -> dict[str, str]:
     Only for turns: checks and probes belong to the host.
     """
     return {ACTOR: environ.get(ACTOR) or agent}
+
+
+def build_reader_env(role: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Settings of git for a turn that only reads: reading a repository must not run what its configuration names.
+
+    They override every file. A reviewer may run the proof, which may need hooks of repositories that it makes.
+    """
+    # Not GIT_CONFIG_KEY_0 and so on: some agents hide variables with KEY in their names, and git then refuses to run.
+    given = {Role.PLAN: _NO_MONITOR + _NO_HOOKS, Role.REVIEW: _NO_MONITOR}.get(Role(role), ())
+    return {_GIT_SETTINGS: " ".join(filter(None, (environ.get(_GIT_SETTINGS), *given)))} if given else {}
 
 
 def add_program_to_path(path: str) -> str:

@@ -72,8 +72,9 @@ git log|diff|show|whatchanged|diff-tree|diff-index|diff-files|range-diff ! --out
 git merge-base|merge-tree|for-each-ref|show-ref|show-branch|count-objects|check-ignore|check-attr|check-ref-format|\
 check-mailmap|cherry|var
 git version|help|fsck|verify-commit|verify-tag|verify-pack|get-tar-commit-id|stripspace|patch-id|column ! -w --web
-git stash|worktree|notes list
-git stash|notes show ! --ext-diff --textconv --output
+git worktree list
+git stash|notes list|show ! --ext-diff --textconv --output
+git reflog show|list|exists ! --ext-diff --textconv --output
 git reflog ? alone:reflog
 git remote ? alone:remote
 git remote ? -v --verbose ! add remove rm rename set-url set-branches set-head update prune
@@ -86,11 +87,10 @@ git config ? --get --get-all --get-regexp --get-urlmatch -l --list --show-origin
 --replace-all --rename-section --remove-section -e --edit
 git config get|list
 git submodule status|summary
-git bisect log|view
+git bisect log
 git lfs ls-files|status|env|version
 git bundle verify|list-heads
 git sparse-checkout list
-git reflog show|list|exists
 """
 _OTHER_READS = """
 gh pr|issue|release|repo|run|workflow|gist|label|secret|variable|cache|ruleset|project|codespace|extension|alias|\
