@@ -75,6 +75,19 @@ def test_a_run_in_a_session_ends_with_it(tmux_place: Place) -> None:
     assert (ended.code, is_one_line(ended), "has ended" in ended.err) == (2, True, True)
 
 
+@pytest.mark.parametrize("name", ["x#(touch ran)", "x#[y", "x##y", "x#S"])
+def test_the_name_of_a_folder_is_no_format_of_tmux(tmux_place: Place, name: str) -> None:
+    place = tmux_place
+    folder = place.folder / name
+    folder.mkdir()
+    start_held(place, "--tmux=mine", "--workspace", str(folder))
+    path = call_tmux(place, "list-panes", "-s", "-t", "=mine", "-F", "#{pane_start_path}").stdout.strip()
+    place.let_go("go")
+    wait_for_state(place, "succeeded")
+    assert path == str(folder)
+    assert list(place.folder.rglob("ran")) == []
+
+
 def test_killing_the_session_parks_the_run(tmux_place: Place) -> None:
     place = tmux_place
     start_held(place, "--tmux")

@@ -38,9 +38,10 @@ class TmuxServer:
             raise UsageError("tmux is not installed: install it, or use --detach, which needs no tmux")
         self._words = (program, *(("-S", socket) if socket else ()))
 
-    def _call(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def _call(self, *words: str, folder: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # noqa: S603 - our own words
             [*self._words, *words],
+            cwd=folder,
             env=self._environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -55,8 +56,11 @@ class TmuxServer:
     def start_session(self, name: str, argv: Sequence[str], folder: str, size: tuple[int, int]) -> str:
         """Start the command in a new detached session; returns the socket of the server."""
         columns, rows = size
-        place = ("-x", str(columns), "-y", str(rows), "-c", folder)
-        started = self._call("new-session", "-d", "-P", "-F", "#{socket_path}", "-s", name, *place, *argv)
+        words = ("-d", "-P", "-F", "#{socket_path}", "-s", name, "-x", str(columns), "-y", str(rows), *argv)
+        try:  # not with `-c`: tmux expands formats in it, and runs the command of a folder called `#(command)`
+            started = self._call("new-session", *words, folder=folder)
+        except OSError as error:
+            raise disk_error(error, folder) from error
         if started.returncode != 0:
             reason = started.stderr.strip().partition("\n")[0] or f"exit code {started.returncode}"
             raise JacklineError(f"tmux cannot start the session '{name}' ({reason}): use --detach, which needs no tmux")
