@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hmac
 import json
 import os
@@ -116,7 +117,6 @@ def test_a_webhook_is_signed(context: SendContext) -> None:
     assert payload["created_at"] == "2023-11-14T22:13:20.000Z"
 
 
-@pytest.mark.filterwarnings("ignore:.*imghdr:DeprecationWarning")  # of a library that Apprise imports
 def test_apprise_sends_to_any_of_its_urls_and_never_shows_one(context: SendContext) -> None:
     with NtfyServer() as server:
         channel = parse_channel("any", {"type": "apprise", "url": {"env": "URL"}})
@@ -133,6 +133,41 @@ def test_apprise_sends_to_any_of_its_urls_and_never_shows_one(context: SendConte
     with pytest.raises(ConfigError, match="Apprise does not know") as unknown:
         send_message(channel, MESSAGE, context._replace(environ={"URL": "nonsense://hunter2"}))
     assert "hunter2" not in str(unknown.value)
+
+
+def send_by_apprise(address: str, message: ChannelMessage, context: SendContext) -> None:
+    channel = parse_channel("any", {"type": "apprise", "url": {"env": "URL"}})
+    send_message(channel, message, context._replace(environ={"URL": address.replace("http", "json", 1)}))
+
+
+def test_a_message_without_a_text_is_sent_by_apprise(context: SendContext) -> None:
+    with NtfyServer() as server:
+        send_by_apprise(f"{server.url}/watch", MESSAGE._replace(body=""), context)
+        (request,) = server.requests
+    assert json.loads(request.body)["message"] == MESSAGE.title
+
+
+def test_a_service_that_never_ends_its_answer_to_apprise_is_given_up(context: SendContext) -> None:
+    drip = [b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", *([b"x"] * 1000)]
+    with serve_bytes(drip, 0.2) as (address, is_left):
+        with pytest.raises(ChannelDown, match="no answer within 3 s"):
+            send_by_apprise(address, MESSAGE, context._replace(timeout_s=3))
+        assert is_left.wait(20)
+
+
+def test_apprise_follows_no_redirect(context: SendContext) -> None:
+    with NtfyServer() as other:
+        answer = f"HTTP/1.1 307 Moved\r\nLocation: {other.url}/watch\r\nContent-Length: 0\r\n\r\n".encode()
+        with serve_bytes([answer], 0) as (address, _), pytest.raises(ChannelDown, match="Apprise"):
+            send_by_apprise(address, MESSAGE, context)
+        assert other.requests == []
+
+
+def test_an_answer_to_apprise_that_unpacks_to_gigabytes_is_an_error(context: SendContext) -> None:
+    packed = gzip.compress(bytes(64 << 20), 9) * 32  # 2 GB in 2 MB
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
+    with serve_bytes([head, packed], 0) as (address, _), pytest.raises(ChannelDown, match="Apprise"):
+        send_by_apprise(address, MESSAGE, context)
 
 
 def test_a_command_gets_the_message_on_stdin(context: SendContext, tmp_path: Path) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import logging
+import json
 import re
+import sys
 from typing import TYPE_CHECKING
 
+from jackline.engine.command_runner import run_command
+from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.errors import ChannelDown, ConfigError
+from jackline.features.notify import apprise_child
 from jackline.features.notify.channel import HIGH, MAX
 from jackline.features.notify.channel_secrets import read_secret
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from jackline.features.notify.channel import Channel, ChannelMessage
@@ -20,20 +25,32 @@ _SHOWN = 200
 
 def send(channel: Channel, message: ChannelMessage, context: SendContext) -> None:
     """Send a message to the service of the channel's URL; Apprise cuts it to what the service takes."""
-    import apprise
-
     url = read_secret(channel, "url", context.environ)
-    service = apprise.Apprise(asset=apprise.AppriseAsset(app_id="jackline", async_mode=False, storage_mode="memory"))
-    if not service.add(url):
+    request = {
+        "url": url,
+        "title": message.title if message.body else "",  # Apprise refuses a message without a body
+        "body": message.body or message.title,
+        "is_urgent": message.priority in {HIGH, MAX},
+    }
+    argv = [sys.executable, "-W", "ignore", "-m", apprise_child.__name__]
+    try:
+        result = run_command(
+            argv,
+            cwd=context.folder,
+            env=context.environ,
+            stdin=json.dumps(request).encode(),
+            timeout_s=context.timeout_s,
+        )
+    except (SpawnFailed, WardenLost) as error:
+        raise ChannelDown(error) from None
+    if result.timed_out:
+        raise ChannelDown(f"Apprise: no answer within {context.timeout_s:.0f} s")
+    if result.exit_code == apprise_child.UNKNOWN_URL:
         raise ConfigError(f"[channels.{channel.name}] url: Apprise does not know such a URL; see docs/notices.md")
-    kind = apprise.NotifyType.WARNING if message.priority in {HIGH, MAX} else apprise.NotifyType.INFO
-    # Apprise declares no types for it.
-    with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:  # type: ignore[no-untyped-call]
-        is_sent = service.notify(title=message.title, body=message.body, notify_type=kind)
-        said = log.getvalue() if log is not None else ""
-    if not is_sent:
-        lines = said.strip().splitlines()
-        raise ChannelDown(f"Apprise: {_hide_url(lines[-1], url)[:_SHOWN] if lines else 'it was not sent'}")
+    if result.exit_code != 0:
+        lines = (result.stdout_tail or result.stderr_tail).decode(errors="replace").strip().splitlines()
+        reason = make_printable(_hide_url(lines[-1], url))[:_SHOWN] if lines else "it was not sent"
+        raise ChannelDown(f"Apprise: {reason}")
 
 
 def _hide_url(text: str, url: str) -> str:
