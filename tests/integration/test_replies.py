@@ -497,6 +497,18 @@ def test_a_long_notice_keeps_its_code_and_its_buttons(house: House) -> None:
     assert (len(find_codes(message)), len(message["actions"]), "attachment" in message) == (1, 2, False)
 
 
+def test_a_call_that_is_not_shown_whole_cannot_be_allowed_from_the_phone(house: House) -> None:
+    home = house.open()
+    ask(home, "run-1", f"{'harmless words ' * 60}; and the end")
+    house.deliver()
+    (message,) = house.ntfy.list_messages(NOTICES)
+    assert [action["label"] for action in message["actions"]] == ["Deny"]
+    (code,) = find_codes(message)
+    assert f"{code} deny\nThe call is too long for this message" in message["message"]
+    assert "characters left out" in message["message"]
+    assert "; and the end" in message["message"]
+
+
 def test_after_a_change_of_the_settings_during_a_run_no_code_is_sent_and_no_reply_is_read(house: House) -> None:
     home = house.open()
     ask(home)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jackline.features.notify.channel import Channel
     from jackline.features.notify.delivery_store import OutboxNotice
 
-_MOST_TEXT = 600  # characters of a call or a question
+_MOST_TEXT, _MOST_END = 600, 200  # characters of a call or a question, and how many of them from its end
 _MOST_ENTRIES = 3
 _ASKING = frozenset(f"run.waiting.{reason}" for reason in PERSON_NEEDED)
 
@@ -39,7 +39,8 @@ def build_message(home: Home, notice: OutboxNotice, channel: Channel) -> Channel
     run = home.store().runs.get(notice.run_id) if notice.run_id else None
     if run is not None and notice.kind in _ASKING and not _is_current(run, notice):
         raise MessageNotNeeded("it was answered in the meantime")
-    lines = [notice.body] if notice.body else []
+    # What is asked must fit below it: a channel cuts the end of a long message.
+    lines = [_shorten(notice.body) if notice.kind in _ASKING else notice.body] if notice.body else []
     if run is not None:
         lines += _list_run_lines(home, run, notice)
     redact = home.store().redactor.redact
@@ -88,13 +89,20 @@ def _list_run_lines(home: Home, run: Run, notice: OutboxNotice) -> Iterator[str]
     yield f"logs {home.folder(run.id)}"
 
 
+def _shorten(text: str) -> str:
+    """The beginning and the end of a long text: what matters may be in either."""
+    left_out = len(text) - _MOST_TEXT
+    if left_out <= 0:
+        return text
+    return f"{text[: _MOST_TEXT - _MOST_END]} … {left_out} characters left out … {text[-_MOST_END:]}"
+
+
 def _list_open_questions(home: Home, run: Run) -> Iterator[str]:
     """What the run needs from a person, and the commands that give it."""
     entries = list_run_entries(home, run)
     for entry in entries[:_MOST_ENTRIES]:
         if entry.call_id:
-            text = entry.text if len(entry.text) <= _MOST_TEXT else entry.text[:_MOST_TEXT] + "…"
-            yield f"{KINDS[entry.kind]}: {text}"
+            yield f"{KINDS[entry.kind]}: {_shorten(entry.text)}"
             words = entry.commands[0][:-1] if entry.commands else ()
             first, *others = entry.answers
             yield (

@@ -14,6 +14,7 @@ from jackline.features.replies.reply_channel import build_button_headers, find_r
 from jackline.features.replies.reply_code import (
     ALPHABET,
     CODE_LENGTH,
+    DENY_ONLY,
     ReplyCode,
     digest_code,
     digest_question,
@@ -23,11 +24,11 @@ from jackline.features.replies.reply_code import (
 )
 from jackline.features.replies.reply_store import Replies, digest_input
 from jackline.features.work.item_queries import WorkItems
-from jackline.formatting import make_printable
+from jackline.formatting import make_printable, make_readable
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jackline.app.home import Home
     from jackline.features.notify.channel import Channel, ChannelMessage
@@ -55,6 +56,7 @@ class _Offer(NamedTuple):
     stored: ReplyCode
     text: str
     answers: tuple[str, ...]  # none: the answer is a text
+    is_cut: bool = False  # the message shows only a part of the call
 
 
 def add_reply_codes(home: Home, message: ChannelMessage, channel: Channel) -> ChannelMessage:
@@ -69,14 +71,26 @@ def add_reply_codes(home: Home, message: ChannelMessage, channel: Channel) -> Ch
     if obstacle := _find_obstacle(home, replies, channel.name):
         return message._replace(body=f"{message.body}\n\n{obstacle}")
     replies.add_codes((offer.stored for offer in offers), clock.wall_ms())
-    lines = "\n".join(_format_offer(offer, len(offers)) for offer in offers)
-    most = _MOST_BYTES if len(offers) > 1 else _MOST_BYTES_BESIDE_BUTTONS
-    body = cut_text(message.body, most - len(lines.encode()))
-    message = message._replace(body=f"{body}\n\n{lines}")
+    body = _fit(message, offers)
+    offers = [_restrict_cut_call(home, offer, body) for offer in offers]
+    message = message._replace(body="\n".join((body, "", *_format_offers(offers))))
     if len(offers) == 1:
         address, headers = find_reply_address(channel, os.environ), build_button_headers(channel, os.environ)
         message = message._replace(actions=(*message.actions, *_build_buttons(home, offers[0], address, headers)))
     return message
+
+
+def _fit(message: ChannelMessage, offers: Sequence[_Offer]) -> str:
+    """The text of the message as far as it fits beside the codes."""
+    most = _MOST_BYTES if len(offers) > 1 else _MOST_BYTES_BESIDE_BUTTONS
+    return cut_text(message.body, most - len("\n".join(_format_offers(offers)).encode()))
+
+
+def _restrict_cut_call(home: Home, offer: _Offer, body: str) -> _Offer:
+    """The offer without approval if the message does not show the whole call: nobody approves what they cannot read."""
+    if not offer.stored.call_id or make_readable(home.store().redactor.redact(offer.text)) in body:
+        return offer
+    return offer._replace(answers=tuple(one for one in offer.answers if may_answer(DENY_ONLY, one)), is_cut=True)
 
 
 def _find_obstacle(home: Home, replies: Replies, channel: str) -> str:
@@ -134,12 +148,13 @@ def _build_offer(
     return _Offer(code=code, stored=stored, text=entry.text, answers=answers)
 
 
-def _format_offer(offer: _Offer, count: int) -> str:
-    text = make_printable(offer.text)[:_MOST_SHOWN]
-    about = f" — {text}" if count > 1 else ""
-    if not offer.answers:
-        return f"To answer, write to the reply topic: {offer.code} and your answer{about}"
-    return f"To answer, write to the reply topic: {offer.code} {' | '.join(offer.answers)}{about}"
+def _format_offers(offers: Sequence[_Offer]) -> Iterator[str]:
+    for offer in offers:
+        about = f" — {make_printable(offer.text)[:_MOST_SHOWN]}" if len(offers) > 1 else ""
+        answer = " | ".join(offer.answers) or "and your answer"
+        yield f"To answer, write to the reply topic: {offer.code} {answer}{about}"
+        if offer.is_cut:
+            yield "The call is too long for this message: approve it where you can read all of it."
 
 
 def _build_buttons(home: Home, offer: _Offer, address: str, headers: Mapping[str, str]) -> list[MessageAction]:
