@@ -116,7 +116,7 @@ def test_what_names_no_account_is_one_clear_line(birds: Place) -> None:
         birds.type("run", "sing", "--agent", "finch@other")
     )
     assert "name two accounts" in refused(birds.type("run", "sing", "--agent", "finch@full", "--account", "spare"))
-    assert "command has no accounts" in refused(
+    assert "command does not log in, so it has no accounts" in refused(
         birds.type("run", "sing", "--agent", "command", "--account", "x", "--", "ls")
     )
     assert "does not name an agent" in refused(birds.type("run", "sing", "--agent", "finch@"))
@@ -206,7 +206,7 @@ def test_a_task_of_a_project_chooses_no_account(birds: Place) -> None:
 def test_an_agent_that_does_not_know_a_variable_says_which_it_knows(birds: Place) -> None:
     configure(birds, '[accounts.claude.work]\nCODEX_HOME = "~/x"\n[accounts.ollama.x]\n[accounts.wren.x]\n')
     rows = {one["name"]: one for one in birds.type("agents", "--json").json["agents"]}
-    assert "ollama has no accounts" in rows["ollama@x"]["why"]
+    assert "ollama does not log in, so it has no accounts" in rows["ollama@x"]["why"]
     assert "there is no agent 'wren'" in rows["wren@x"]["why"]
     ended = birds.type("run", "sing", "--agent", "claude@work", "--json")
     if rows["claude"]["binary"]:

@@ -55,6 +55,26 @@ def test_a_channel_is_known_since_it_was_first_seen(store: Store) -> None:
     assert deliveries.register_channels(["phone", "desk"], AT + 5) == {"phone": AT, "desk": AT + 5}
 
 
+def test_a_start_in_the_future_is_that_of_a_clock_which_was_set_back(store: Store) -> None:
+    deliveries = DeliveryStore(store)
+    deliveries.register_channels(["phone"], AT + 86_400_000)
+    add_notice(store, "now", AT)
+    assert deliveries.has_work(["phone"], AT)
+    assert deliveries.register_channels(["phone"], AT) == {"phone": AT}
+
+
+def test_a_channel_that_was_removed_begins_anew(store: Store) -> None:
+    deliveries = DeliveryStore(store)
+    deliveries.register_channels(["phone", "desk"], AT)
+    deliveries.skip_removed(["desk"], AT + 1)
+    add_notice(store, "between", AT + 5)
+    add_notice(store, "after", AT + 10)
+    assert deliveries.has_work(["phone"], AT + 10)
+    starts = deliveries.register_channels(["phone", "desk"], AT + 10)
+    assert starts == {"phone": AT + 10, "desk": AT}
+    assert list_due(plan(store, {"phone": starts["phone"]}), "phone", AT + 20) == ["after"]
+
+
 def test_a_notice_older_than_its_channel_is_not_sent(store: Store) -> None:
     add_notice(store, "old", AT - 1)
     add_notice(store, "new", AT)

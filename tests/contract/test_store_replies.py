@@ -375,3 +375,11 @@ def test_a_position_reads_a_minute_again_and_keeps_its_ids() -> None:
     assert (later.since, [known for known, _ in later.seen]) == (155, ["b", "d"])
     assert later.add("late", 120, 1000).is_read("late", 120)
     assert later.add("far", 10**10, 1000).since == 1000 + 300 - 60
+
+
+def test_a_message_of_a_server_whose_clock_is_ahead_is_read_once() -> None:
+    position, ahead = ReadPosition(start=0), 600
+    for now in range(1000, 2000, 50):
+        position = position.add(f"message-{now}", now + ahead, now)
+        returned = [one for one in range(1000, now + 1, 50) if one + ahead >= position.since]
+        assert all(position.is_read(f"message-{one}", one + ahead) for one in returned)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jackline.app import environment
 from jackline.app.env_file import parse_env_file, read_env_file, read_secret_file
 from jackline.errors import ConfigError, UsageError
 
@@ -153,6 +154,20 @@ def test_a_variable_that_makes_programs_run_other_code_is_refused(file: Path, na
     file.write_text(f"{name}=/tmp/x\n")
     with pytest.raises(ConfigError, match=f"sets {name}, which can make programs run other code"):
         read_env_file(str(file), "env_file")
+
+
+def test_values_that_may_be_secrets_are_known_to_the_redactor(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "_learned", {})
+    secrets = ("open sesame 42", "correct horse battery staple", "https://hooks.example.org/T01/B02/abcdef")
+    plain = ("production", "https://proxy.example.org/api", "claude-work")
+    headers, phrase, hook = secrets
+    file.write_text(
+        f"ANTHROPIC_CUSTOM_HEADERS='X-Auth: {headers}'\nDEPLOY='{phrase}'\nHOOK={hook}\n"
+        + "".join(f"PLAIN_{number}={value}\n" for number, value in enumerate(plain))
+    )
+    environment._read_file(str(file), "env_file")
+    assert set(secrets) < set(environment.list_learned())
+    assert set(plain).isdisjoint(environment.list_learned())
 
 
 def test_a_secret_file_has_one_line(file: Path) -> None:

@@ -162,7 +162,25 @@ def _find_channel_secrets(config: Config) -> Iterator[str]:
 
 
 def _find_file_secrets(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The secrets of a file: by the name of the variable, as in any environment, and every value that is like a key."""
-    from jackline.secrets.redactor import find_secret_values, is_key_like
+    """The secrets of a file: by the name of the variable, as in any environment, and by the form of the value.
 
-    return (*find_secret_values(variables), *(value for value in variables.values() if is_key_like(value)))
+    Plain words, paths and addresses without a key are not secrets: without them no log could be read.
+    """
+    from jackline.secrets.redactor import find_secret_values, is_key_like, is_searchable
+
+    values = list(variables.values())
+    for name, value in variables.items():
+        if name.endswith("_HEADERS"):  # `Name: value`, one per line
+            values += [line.partition(":")[2].strip() for line in value.splitlines()]
+    found = (value for value in values if is_key_like(value) or (is_searchable(value) and _has_secret_form(value)))
+    return (*find_secret_values(variables), *found)
+
+
+def _has_secret_form(value: str) -> bool:
+    """Whether a value is a text of several words, such as a passphrase, or an address with a key in its path."""
+    from urllib.parse import urlsplit
+
+    if len(value.split()) > 1:
+        return True
+    path = value.partition("://")[2].partition("/")[2]
+    return bool(urlsplit(value).query) or any(one.isdigit() for one in path)

@@ -27,6 +27,7 @@ BACKOFF = RetryPolicy(most=12, base_ms=30_000, cap_ms=3_600_000)
 GIVE_UP_AFTER_MS = 6 * 3_600_000  # commands retry without a pause: attempts alone would soon be used up
 CLAIM_MS = 90_000  # longer than any channel may take
 _PAGE = 200
+_REMOVED = 10**15  # the start of a channel that is not configured
 _LONGEST_WAIT_MS = 2 * 3_600_000
 _LONGEST_ERROR = 500
 
@@ -88,15 +89,19 @@ class DeliveryStore(StorePart):
     """The part of the store with the deliveries of notices."""
 
     def register_channels(self, names: Iterable[str], at: int) -> dict[str, int]:
-        """Since when each of these channels exists; a new one exists since `at`."""
+        """Since when each of these channels exists; a new one, or one that was removed, exists since `at`.
+
+        A start in the future is that of a clock which was set back since.
+        """
         known = self._list_starts()
-        new = [name for name in names if name not in known]
+        new = [name for name in names if known.get(name, _REMOVED) > at]
         if not new:
             return known
 
         def add(statements: Statements) -> dict[str, int]:
             for name in new:
                 statements.run("add_channel", {"channel": name, "since": at})
+                statements.run("set_channel_start", {"channel": name, "since": at})
             starts: dict[str, int] = dict(statements.all("list_channel_starts", {}))
             return starts
 
@@ -109,7 +114,7 @@ class DeliveryStore(StorePart):
     def has_work(self, names: Iterable[str], loaded_at: int) -> bool:
         """Whether a row is open, or a notice is new to these channels."""
         known = self._list_starts()
-        since = min((known.get(name, loaded_at) for name in names), default=loaded_at)
+        since = min((min(known.get(name, loaded_at), loaded_at) for name in names), default=loaded_at)
         row = self._one("has_delivery_work", {"since": since})
         return row is not None and bool(row[0])
 
@@ -215,8 +220,16 @@ class DeliveryStore(StorePart):
         return self._driver.write(lambda statements: statements.run("retry_deliveries", values))
 
     def skip_removed(self, known: Iterable[str], at: int) -> int:
-        """Close the open rows of channels that are not configured any more."""
+        """Close the open rows of channels that are not configured any more; one that comes back begins anew."""
         names = {*known, PING_CHANNEL}
+        gone = [name for name, start in self._list_starts().items() if name not in names and start != _REMOVED]
+
+        def forget(statements: Statements) -> None:
+            for name in gone:
+                statements.run("set_channel_start", {"channel": name, "since": _REMOVED})
+
+        if gone:
+            self._driver.write(forget)
         removed = [channel for (channel,) in self._all("pending_channels", {}) if channel not in names]
         for channel in removed:
             for (notice_id,) in self._all("pending_of_channel", {"channel": channel}):

@@ -11,6 +11,7 @@ import json
 from jackline.named import NamedTuple
 
 OVERLAP_S = 60
+_MOST_SEEN = 10_000
 _FASTEST_CLOCK_S = 300  # how far ahead the server's clock may be; a later time would skip what follows
 
 
@@ -32,10 +33,10 @@ class ReadPosition(NamedTuple):
 
     def add(self, message_id: str, time: int, now: int) -> ReadPosition:
         """The position after this message; `now` is this machine's time."""
-        time = min(time, now + _FASTEST_CLOCK_S)
-        newest = max(self.newest, time)
+        newest = max(self.newest, min(time, now + _FASTEST_CLOCK_S))
+        # By the message's own time, however far ahead: the server returns it again until `since` has passed it.
         seen = [(known, at) for known, at in self.seen if at >= newest - OVERLAP_S]
-        return self._replace(newest=newest, seen=(*seen, (message_id, max(time, newest - OVERLAP_S))))
+        return self._replace(newest=newest, seen=(*seen, (message_id, max(time, newest - OVERLAP_S)))[-_MOST_SEEN:])
 
 
 def parse_position(text: str, start: int) -> ReadPosition:

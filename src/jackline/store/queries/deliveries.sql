@@ -4,6 +4,9 @@
 INSERT INTO channel_state (channel, since, cursor, wrong_codes, closed_at) VALUES (:channel, :since, '', 0, NULL)
 ON CONFLICT (channel) DO NOTHING
 
+-- name: set_channel_start
+UPDATE channel_state SET since = :since WHERE channel = :channel
+
 -- name: list_channel_starts
 SELECT channel, since FROM channel_state
 
