@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import NOTHING, Fact
-from jackline.domain.states import Phase, RunState, WaitReason
+from jackline.domain.limits import compute_backoff_ms
+from jackline.domain.states import TRANSIENT, Phase, RunState, WaitReason
 from jackline.domain.transitions import next_run
 from jackline.named import NamedTuple
 
@@ -53,6 +54,11 @@ class MachineState(NamedTuple):
         return self.status.agent or self.spec.agent
 
     @property
+    def has_retries(self) -> bool:
+        """Whether a transient failure may be tried again."""
+        return self.status.retries < self.spec.retry.most
+
+    @property
     def seat(self) -> int:
         """The first seat whose verdict about this round is missing."""
         return len({one.seat for one in self.round_verdicts})
@@ -95,6 +101,16 @@ def park(state: MachineState, reason: WaitReason, detail: str, wake_at: int | No
     )
     fact = Fact("run.waiting", {"reason": reason, "wake_at": wake_at, "detail": detail})
     return StepResult(state=state._replace(status=status), facts=(fact,))
+
+
+def retry_or_fail(state: MachineState, failure: Failure, detail: str, at: int) -> StepResult:
+    """Try again after a transient failure, as often as the run may; else end it as failed."""
+    if failure not in TRANSIENT or not state.has_retries:
+        return fail(state, failure, detail)
+    retries = state.status.retries + 1
+    wake = at + compute_backoff_ms(state.spec.retry, retries, state.run_id)
+    status = state.status._replace(retries=retries, failure=failure)
+    return park(state._replace(status=status), WaitReason.RETRY, detail, wake)
 
 
 def fail(state: MachineState, failure: Failure, detail: str) -> StepResult:

@@ -1,6 +1,7 @@
 """The run machine: `step(state, input)` decides everything that can happen to a run. Pure: no clock, no I/O, no store.
 
-The loop in `engine.attempt` stores each decision before it executes the commands.
+The loop in `engine.attempt` stores each decision before it executes the commands. What follows a good end, up to the
+next iteration, is in `loop_steps`.
 """
 
 from __future__ import annotations
@@ -9,33 +10,32 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.agent_ring import HANDED_OVER, find_reset, switch_agent, wait_for_limit
 from jackline.domain.events import Fact
-from jackline.domain.limits import compute_backoff_ms, find_exhausted_limit
-from jackline.domain.machine_state import MachineState, StepResult, count_step, fail, finish, park, prepend
-from jackline.domain.records import Iteration
-from jackline.domain.review import RoundResult, decide_round, describe_blocking, find_blocking, is_stalled
+from jackline.domain.limits import find_exhausted_limit
+from jackline.domain.loop_steps import drop_proof, end_iteration, on_host_step_ended, on_reviewed, proceed
+from jackline.domain.machine_state import (
+    MachineState,
+    StepResult,
+    count_step,
+    fail,
+    finish,
+    park,
+    prepend,
+    retry_or_fail,
+)
 from jackline.domain.run_inputs import (
-    BLOCKED,
-    CLOSED,
-    OPEN,
-    PROOF,
-    REACHED,
     CheckEnded,
     Claimed,
-    LookAtPullRequest,
     MachineInput,
-    Publish,
     Published,
     PullRequestSeen,
     Recover,
     Recovered,
-    RunCheck,
-    StartTurn,
     StopReason,
     StopWanted,
     StopWork,
     TurnEnded,
 )
-from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunState, WaitReason
+from jackline.domain.states import TRANSIENT, Failure, Phase, RunState, WaitReason
 from jackline.domain.transitions import next_run
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ _KEEPS_ASKING = frozenset({None, StopReason.APPROVAL})
 _MOST_IDLE = 2  # idle timeouts after which the session continues
 _MOST_TAKEOVERS = 3  # from dead processes in a row, without a new call or commit; then a person is asked
 _TURN_GOALS = frozenset({Phase.PLANNING, Phase.WORKING, Phase.REVIEWING})
-_GOALS = {Role.PLAN: Phase.PLANNING, Role.WORK: Phase.WORKING}
-_MOST_NAMED = 5  # files in a message
 _MOST_DRAINS = 3  # turns in which an agent may fail to make interrupted calls again; then a person is asked
 
 
@@ -77,14 +75,11 @@ def step(state: MachineState, event: MachineInput) -> StepResult:
             return _on_recovered(state, event)
         case TurnEnded():
             return _on_turn_ended(state, event)
-        case CheckEnded():
-            return _on_check_ended(state, event)
         case StopWanted():
             return _on_stop_wanted(state, event)
-        case Published():
-            return _on_published(state, event)
-        case PullRequestSeen():
-            return _on_pull_request(state, event)
+        case CheckEnded() | Published() | PullRequestSeen():
+            stopped = _end_if_stopped(state, event.at)  # a check got our SIGTERM: even exit code 0 proves nothing
+            return on_host_step_ended(state, event) if stopped is None else stopped
 
 
 def _start_recovery(state: MachineState) -> StepResult:
@@ -130,7 +125,7 @@ def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
     if event.unprepared and not _is_cancelling(state) and not state.stopping:
         return prepend(fact, fail(state, Failure.WORKTREE, event.unprepared))
     if status.goal is Phase.REVIEWING and event.tree and status.tree and event.tree != status.tree:
-        return prepend(fact, _continue(_drop_proof(state), event.at))
+        return prepend(fact, _continue(drop_proof(state), event.at))
     return prepend(fact, _continue(state, event.at))
 
 
@@ -185,168 +180,6 @@ def _charge(status: RunStatus, usage: Usage) -> RunStatus:
     )
 
 
-def _on_check_ended(state: MachineState, event: CheckEnded) -> StepResult:
-    stopped = _end_if_stopped(state, event.at)  # the check got our SIGTERM: even exit code 0 proves nothing
-    if stopped is not None:
-        return stopped
-    if not state.status.turn:
-        return _on_first_proof(state, event)
-    ended, status = state.checks[:1], state.status
-    if event.changed and event.exit_code is not None:
-        return _on_void_proof(state, event)
-    if event.exit_code == 0 and ended:
-        return _run_next_check(state._replace(checks=state.checks[1:]), event.at)
-    if event.exit_code == 0:
-        proved = status._replace(proof=Proof.PROVED, tree=event.tree)
-        return _start_review(state._replace(status=proved, is_void=False), event.at)
-    failure = ended[0].failure if ended else Failure.PROOF
-    state = state._replace(checks=state.checks[1:])
-    if event.exit_code is None:  # one that was killed has found nothing: a resume makes the checks again
-        return fail(state, failure, event.detail)
-    status = status._replace(proof=status.proof if ended else Proof.REFUTED, tree=event.tree)
-    # Without a tree only equal output shows that nothing has changed.
-    digest = str(event.exit_code) if event.tree else f"{event.exit_code} {event.digest}"
-    return _end_iteration(state._replace(status=status), failure, event.detail, digest, event.at)
-
-
-def _on_first_proof(state: MachineState, event: CheckEnded) -> StepResult:
-    """The proof was made before any work: it has to fail, or it does not show that the work was done."""
-    if event.exit_code == 0:
-        detail = f"the proof passes before any work, so it proves nothing: {state.spec.proof}"
-        return fail(state, Failure.PROOF, detail)
-    if event.exit_code is None:
-        return fail(state, Failure.PROOF, event.detail)
-    return _proceed(state._replace(has_failed_first=True), event.at)
-
-
-def _on_void_proof(state: MachineState, event: CheckEnded) -> StepResult:
-    """Tracked files changed while the proof ran, so it says nothing about either tree: make it once more."""
-    files = ", ".join(event.changed[:_MOST_NAMED]) + (" and others" if len(event.changed) > _MOST_NAMED else "")
-    detail = f"tracked files changed while the proof ran: {files}"
-    fact = Fact("check.void", {"files": list(event.changed)})
-    if not state.is_void:
-        return prepend(fact, _run_next_check(state._replace(is_void=True), event.at))
-    state = state._replace(status=state.status._replace(proof=Proof.UNVERIFIED, tree=event.tree))
-    return prepend(fact, _end_iteration(state, Failure.PROOF, detail, files, event.at))
-
-
-def _start_review(state: MachineState, at: int) -> StepResult:
-    """Let the reviewers judge the proved work; without reviewers, publish it."""
-    if not state.spec.review:
-        return _publish(state, at)
-    status = state.status._replace(goal=Phase.REVIEWING, review_round=state.status.review_round + 1, retries=0)
-    return _proceed(state._replace(status=status, malformed=""), at)
-
-
-def _review(state: MachineState, at: int) -> StepResult:
-    """Start the next review of the round, or decide about the round."""
-    spec, status = state.spec, state.status
-    result = decide_round(state.round_verdicts, state.findings, spec.review_mode, len(spec.review))
-    if result is RoundResult.PASSED:
-        return _publish(state, at)
-    if result is None:
-        return _start_turn(state, Role.REVIEW)
-    detail = describe_blocking(state.findings)
-    if is_stalled(state.verdicts, status.review_round, status.rounds_from, spec.review_rounds):
-        rounds = status.review_round - status.rounds_from
-        stalled = "nothing was resolved in two review rounds"
-        why = f"not resolved after {rounds} review rounds" if rounds >= spec.review_rounds else stalled
-        return park(state, WaitReason.HUMAN, f"{detail}; {why}: see `jackline findings {state.run_id}`")
-    digest = " ".join(finding.id for finding in find_blocking(state.findings))
-    return _end_iteration(state, Failure.REVIEW, detail, digest, at)
-
-
-def _on_reviewed(state: MachineState, at: int) -> StepResult:
-    """A reviewer has answered: take the verdict, or ask once more for one."""
-    if state.is_changed:
-        return prepend(Fact("check.dropped", {"tree": state.status.tree}), _proceed(_drop_proof(state), at))
-    if not state.malformed:
-        return _proceed(state._replace(status=state.status._replace(retries=0), has_asked_again=False), at)
-    if state.has_asked_again:
-        reviewer = state.next_agent
-        detail = f"{reviewer} gave no clear verdict in two attempts: {state.malformed}"
-        return park(state, WaitReason.HUMAN, f"{detail} `jackline resume {state.run_id}` lets it review again")
-    return _start_turn(state._replace(has_asked_again=True), Role.REVIEW)
-
-
-def _drop_proof(state: MachineState) -> MachineState:
-    """The workspace has changed since it was proved or reviewed: start again with the checks."""
-    status = state.status._replace(goal=Phase.PROVING, proof=Proof.UNVERIFIED, tree="")
-    return state._replace(status=status, malformed="", is_changed=False)
-
-
-def _publish(state: MachineState, at: int) -> StepResult:
-    """The work is proved and reviewed: publish it if the run has to, else the run is done."""
-    if not state.spec.pr:
-        return finish(state, "succeed")
-    status = state.status._replace(goal=Phase.PUBLISHING, retries=0)
-    return _proceed(state._replace(status=status), at)
-
-
-def _on_published(state: MachineState, event: Published) -> StepResult:
-    stopped = _end_if_stopped(state, event.at)
-    if stopped is not None:
-        return stopped
-    if event.is_stale:
-        return _proceed(_drop_proof(state), event.at)
-    if event.doubts:
-        return park(state, WaitReason.IN_DOUBT, event.detail)
-    if event.waits is not None:
-        return park(state, event.waits, event.detail)
-    if event.failure is not None:
-        return _retry_or_fail(state, event.failure, event.detail, event.at)
-    if not state.spec.until:
-        return finish(state, "succeed")
-    status = count_step(state.status._replace(phase=Phase.PUBLISHING, retries=0))
-    return StepResult(
-        state=state._replace(status=status),
-        commands=(LookAtPullRequest(status.step),),
-        facts=(Fact("pull_request.asked", {"until": state.spec.until}),),
-    )
-
-
-def _on_pull_request(state: MachineState, event: PullRequestSeen) -> StepResult:
-    stopped = _end_if_stopped(state, event.at)
-    if stopped is not None:
-        return stopped
-    fact = Fact("pull_request.seen", {"state": event.state, "detail": event.detail})
-    if event.state == REACHED:
-        return prepend(fact, finish(state, "succeed"))
-    if event.state == OPEN:
-        return prepend(fact, park(state, WaitReason.CI, event.detail, event.wake_at))
-    if event.state == BLOCKED:
-        return prepend(fact, park(state, WaitReason.HUMAN, event.detail))
-    if event.state == CLOSED:
-        return prepend(fact, fail(state, Failure.PULL_REQUEST, event.detail))
-    return prepend(fact, _end_iteration(state, Failure.PULL_REQUEST, event.detail, event.digest, event.at))
-
-
-def _end_iteration(state: MachineState, failure: Failure, detail: str, digest: str, at: int) -> StepResult:
-    """The work is not done yet: begin the next iteration with what is wrong, unless nothing moves any more."""
-    status, before = state.status, state.last_iteration
-    over = Iteration(
-        run_id=state.run_id,
-        number=status.iteration,
-        tree=status.tree,
-        failure=str(failure),
-        digest=digest,
-        detail=detail,
-        at=at,
-    )
-    is_next = before is not None and before.number == over.number - 1
-    # After a resume a person wants another try, whatever the last one showed.
-    is_same = is_next and state.has_worked and before is not None and before.result == over.result
-    status = status._replace(goal=Phase.WORKING, retries=0)
-    state = state._replace(status=status, last_iteration=over, malformed="", has_asked_again=False, is_void=False)
-    if is_same:
-        same = f"iterations {over.number - 1} and {over.number} ended with the same files and the same failure"
-        result = fail(state, Failure.NO_PROGRESS, f"{same}: {detail}")
-    else:
-        result = _proceed(state, at)
-    fact = Fact("iteration.ended", {"iteration": over.number, "failure": failure, "detail": detail})
-    return prepend(fact, result)._replace(iteration=over)
-
-
 def _on_stop_wanted(state: MachineState, event: StopWanted) -> StepResult:
     if state.status.state is not RunState.RUNNING:
         return StepResult(state)  # too late: the attempt has ended
@@ -369,10 +202,10 @@ def _continue(state: MachineState, at: int) -> StepResult:
     if state.status.goal in _TURN_GOALS and state.resting.get(agent, 0) > at:
         switched = None if is_review else switch_agent(state, "it is resting", at, tried=False)
         if switched is not None:
-            return prepend(switched[1], _proceed(switched[0], at))
+            return prepend(switched[1], proceed(switched[0], at))
         if state.limits.get(agent, 0) > at:  # no window is counted: another run has met the limit
             return park(state, WaitReason.LIMIT, f"{agent} rests until its limit resets", find_reset(state, at))
-    return _proceed(state, at)
+    return proceed(state, at)
 
 
 def _is_cancelling(state: MachineState) -> bool:
@@ -381,7 +214,7 @@ def _is_cancelling(state: MachineState) -> bool:
 
 def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
     if outcome.session_lost:  # the next turn starts a fresh session with a resume prompt
-        return prepend(Fact("session.lost", {"agent": state.next_agent, "detail": outcome.detail}), _proceed(state, at))
+        return prepend(Fact("session.lost", {"agent": state.next_agent, "detail": outcome.detail}), proceed(state, at))
     if outcome.waits is not None:
         rested = state._replace(status=state.status._replace(retries=0))
         if outcome.asks and state.answered:  # the next attempt follows at once; its prompt has the answers
@@ -389,11 +222,11 @@ def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
         return _wait(rested, outcome.waits, outcome.detail, at, outcome.resets_at)._replace(asks=outcome.asks)
     match outcome.failure:
         case None if state.status.goal is Phase.REVIEWING:
-            return _on_reviewed(state, at)
+            return on_reviewed(state, at)
         case None:
             return _on_turn_done(state, at)
-        case failure if failure in TRANSIENT:
-            return _retry_or_fail(state, failure, outcome.detail, at, outcome)
+        case failure if failure in TRANSIENT and state.has_retries:
+            return retry_or_fail(state, failure, outcome.detail, at)
         case failure:
             return _give_up(state, failure, outcome, at)
 
@@ -404,27 +237,15 @@ def _on_turn_done(state: MachineState, at: int) -> StepResult:
         return _remind_of_replay(state, at)
     if state.undone:
         again = state._replace(status=state.status._replace(retries=0), undone=())
-        return prepend(Fact("call.undone", {"calls": list(state.undone)}), _proceed(again, at))
+        return prepend(Fact("call.undone", {"calls": list(state.undone)}), proceed(again, at))
     if state.status.goal is Phase.PLANNING:
-        return _proceed(state._replace(status=state.status._replace(goal=Phase.WORKING, retries=0)), at)
+        return proceed(state._replace(status=state.status._replace(goal=Phase.WORKING, retries=0)), at)
     if not state.is_done:
         detail = f"the last line of the agent was not {state.spec.done_signal}"
         # Without a tree, nothing shows that two turns did the same.
         digest = "" if state.status.tree else f"turn {state.status.turn}"
-        return _end_iteration(state, Failure.UNFINISHED, detail, digest, at)
-    return _proceed(state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0)), at)
-
-
-def _retry_or_fail(
-    state: MachineState, failure: Failure, detail: str, at: int, outcome: Outcome | None = None
-) -> StepResult:
-    """Try again after a transient failure; `outcome` is that of a turn, which another agent may continue."""
-    if failure in TRANSIENT and state.status.retries < state.spec.retry.most:
-        retries = state.status.retries + 1
-        wake = at + compute_backoff_ms(state.spec.retry, retries, state.run_id)
-        status = state.status._replace(retries=retries, failure=failure)
-        return park(state._replace(status=status), WaitReason.RETRY, detail, wake)
-    return fail(state, failure, detail) if outcome is None else _give_up(state, failure, outcome, at)
+        return end_iteration(state, Failure.UNFINISHED, detail, digest, at)
+    return proceed(state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0)), at)
 
 
 def _remind_of_replay(state: MachineState, at: int) -> StepResult:
@@ -433,7 +254,7 @@ def _remind_of_replay(state: MachineState, at: int) -> StepResult:
         calls = f"{state.forced} interrupted call{'s' if state.forced > 1 else ''}"
         return park(state, WaitReason.HUMAN, f"the agent did not repeat {calls} in {_MOST_DRAINS} turns")
     fact = Fact("replay.left", {"calls": state.forced})
-    return prepend(fact, _proceed(state._replace(drains=state.drains + 1), at))
+    return prepend(fact, proceed(state._replace(drains=state.drains + 1), at))
 
 
 def _give_up(state: MachineState, failure: Failure, outcome: Outcome, at: int) -> StepResult:
@@ -443,93 +264,11 @@ def _give_up(state: MachineState, failure: Failure, outcome: Outcome, at: int) -
     if failure in HANDED_OVER and state.status.goal is not Phase.REVIEWING:
         switched = switch_agent(state, f"{failure}: {outcome.detail}", at)
         if switched is not None:
-            return prepend(switched[1], _proceed(switched[0], at))
+            return prepend(switched[1], proceed(switched[0], at))
     has_limit = bool(state.limits) if state.status.goal is not Phase.REVIEWING else failure is Failure.LIMIT
     if has_limit and failure in HANDED_OVER:
         return wait_for_limit(state, outcome.detail, at)
     return fail(state, failure, outcome.detail)
-
-
-def _proceed(state: MachineState, at: int) -> StepResult:
-    """Continue towards the goal: the next turn, host check, review or publication."""
-    match state.status.goal:
-        case Phase.PROVING:
-            return _run_next_check(state, at)
-        case Phase.REVIEWING:
-            return _review(state, at)
-        case Phase.PUBLISHING:
-            status = count_step(state.status._replace(phase=Phase.PUBLISHING))
-            fact = Fact("publishing.started", {"step": status.step})
-            return StepResult(state=state._replace(status=status), commands=(Publish(status.step),), facts=(fact,))
-        case _:
-            return _work(state)
-
-
-def _work(state: MachineState) -> StepResult:
-    """Start the next turn of the agent that works, in a new iteration if the last one is over."""
-    spec, status, last = state.spec, state.status, state.last_iteration
-    if spec.proof_must_fail_first and not status.turn and not state.has_failed_first:
-        return _run_check(state, PROOF, spec.proof)
-    is_over = last is not None and last.number == status.iteration
-    # The current iteration was counted when it began: a crash in the last one must not end it.
-    limits = spec.limits if is_over or not status.iteration else spec.limits._replace(iterations=None)
-    spent = find_exhausted_limit(limits._replace(iterations=None), status.spent)
-    if spent is not None:
-        return park(state, WaitReason.BUDGET, f"budget spent: {spent}")
-    used = find_exhausted_limit(limits, status.spent)
-    if used is not None and is_over and last is not None:
-        more = f"`jackline resume {state.run_id} --max-iterations N` continues it"
-        return fail(state, Failure(last.failure), f"{last.detail}; limit reached: {used}; {more}")
-    if used is not None:
-        return park(state, WaitReason.BUDGET, f"limit reached: {used}")
-    if is_over or not status.iteration:
-        status = status._replace(iteration=status.iteration + 1, spent=status.spent.plus(iterations=1))
-    role = Role.PLAN if status.goal is Phase.PLANNING or (spec.plan and not status.turn) else Role.WORK
-    # The turn changes the tree, so an earlier proof no longer applies.
-    status = status._replace(goal=_GOALS[role], proof=Proof.UNVERIFIED, tree="")
-    return _start_turn(state._replace(status=status), role)
-
-
-def _start_turn(state: MachineState, role: Role) -> StepResult:
-    phase = Phase.REVIEWING if role is Role.REVIEW else state.status.goal
-    status = count_step(state.status._replace(phase=phase, turn=state.status.turn + 1))
-    is_review = role is Role.REVIEW
-    order = StartTurn(
-        step=status.step,
-        turn=status.turn,
-        role=role,
-        agent=state.next_agent if is_review else "",
-        seat=state.seat if is_review else 0,
-        review_round=status.review_round if is_review else 0,
-        asks_again=state.malformed if is_review and state.has_asked_again else "",
-    )
-    data = {"turn": status.turn, "role": role, "iteration": status.iteration}
-    if is_review:
-        data |= {"round": status.review_round, "seat": order.seat, "agent": order.agent}
-    return StepResult(
-        state=state._replace(status=status, stopping=None, stop_detail="", outcome=None),
-        commands=(order,),
-        facts=(Fact("turn.started", data),),
-    )
-
-
-def _run_next_check(state: MachineState, at: int) -> StepResult:
-    """Make the next host check. The proof is last: the others are quick, and a failed one changes the tree again."""
-    if not state.checks and not state.spec.proof:
-        return _start_review(state, at)
-    if state.checks:
-        return _run_check(state, state.checks[0].name, state.checks[0].command)
-    return _run_check(state, PROOF, state.spec.proof)
-
-
-def _run_check(state: MachineState, name: str, command: str) -> StepResult:
-    status = count_step(state.status._replace(phase=Phase.PROVING))
-    fact = Fact("check.started", {"command": command, **({} if name == PROOF else {"check": name})})
-    return StepResult(
-        state=state._replace(status=status),
-        commands=(RunCheck(step=status.step, command=command, name=name),),
-        facts=(fact,),
-    )
 
 
 def _end_if_stopped(state: MachineState, at: int) -> StepResult | None:
@@ -556,7 +295,7 @@ def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
         return _wait(state, _STOP_WAIT[why], detail, at, resets_at)
     if why is StopReason.IDLE and 0 < state.idle <= _MOST_IDLE:  # the next turn has the resume prompt
         fact = Fact("turn.idle", {"turn": state.status.turn, "times": state.idle, "most": _MOST_IDLE})
-        return prepend(fact, _proceed(state, at))
+        return prepend(fact, proceed(state, at))
     return fail(state, _STOP_FAILURE[why], state.stop_detail)
 
 
