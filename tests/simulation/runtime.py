@@ -182,7 +182,7 @@ class SimulatedRuntime:
         if mishap < 0.1:
             return RunInput(ended._replace(outcome=Outcome(Failure.CRASHED, "sim")), turn=turn)
         if mishap < 0.2:
-            return RunInput(ended._replace(malformed="no verdict", findings=findings), turn=turn)
+            return RunInput(ended._replace(verdict_problem="no verdict", findings=findings), turn=turn)
         own = [one for one in review.find_open(findings) if one.seat == order.seat]
         settled = {one.id: rng.random() < 0.8 for one in own}
         new = tuple(review.NewFinding(review.BLOCKING, f"nit {order.turn}") for _ in range(rng.random() < out.stubborn))

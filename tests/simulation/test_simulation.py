@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jackline.domain.agent_ring import MOST_WINDOWS
+from jackline.domain.agent_fallback import MOST_WINDOWS
 from jackline.domain.events import broken_at
 from jackline.domain.review import find_blocking
 from jackline.domain.states import CallState, RunState, WaitReason

@@ -288,10 +288,10 @@ def test_a_crash_in_a_round_keeps_the_verdicts_of_the_other_seats() -> None:
 
 def test_a_malformed_verdict_is_asked_for_once_more_and_then_a_person_decides() -> None:
     review = drive(begin(REVIEWED), done(), green())
-    asked = drive(review.state, done(malformed="There is no verdict."))
+    asked = drive(review.state, done(verdict_problem="There is no verdict."))
     assert asked.commands == (StartTurn(5, 3, Role.REVIEW, "codex", 0, 1, "There is no verdict."),)
     assert status(drive(asked.state, reviewed(1, outcome="pass"))).state is RunState.SUCCEEDED
-    twice = drive(asked.state, done(malformed="There is no verdict."))
+    twice = drive(asked.state, done(verdict_problem="There is no verdict."))
     assert (status(twice).state, status(twice).reason) == (RunState.WAITING, WaitReason.HUMAN)
     assert "codex gave no clear verdict" in status(twice).detail
 
@@ -304,7 +304,7 @@ def test_a_limit_of_a_reviewer_is_waited_for_and_never_handed_to_the_worker() ->
         WaitReason.LIMIT, AT + 99, Phase.REVIEWING,
     )  # fmt: skip
     assert status(limited).agent == ""
-    known = Recovered(AT, resting={"codex": AT + 99}, limits={"codex": AT + 99}, tree="t1")
+    known = Recovered(AT, resting={"codex": AT + 99}, limit_resets={"codex": AT + 99}, tree="t1")
     again = drive(MachineState("run", spec, status(limited)), Claimed(AT), known)
     assert (status(again).reason, status(again).wake_at) == (WaitReason.LIMIT, AT + 99)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.agent_ring import MOST_WINDOWS
+from jackline.domain.agent_fallback import MOST_WINDOWS
 from jackline.domain.limits import Limits, RetryPolicy, Spent, compute_backoff_ms
 from jackline.domain.machine_state import MachineState, StepResult
 from jackline.domain.notices import build_notice
@@ -318,17 +318,17 @@ def test_without_a_known_reset_a_run_waits_longer_each_time() -> None:
 
 def test_a_service_does_not_try_an_agent_that_rests_for_a_limit() -> None:
     rests = {SPEC.agent: AT + 9}
-    decided = drive(recovering(windows=2), Recovered(AT, resting=rests, limits=rests))
+    decided = drive(recovering(windows=2), Recovered(AT, resting=rests, limit_resets=rests))
     status = decided.state.status
     assert (decided.commands, status.reason, status.wake_at) == ((), WaitReason.LIMIT, AT + 9)
     assert status.windows == 2, "the run has not met the limit itself"
     assert isinstance(drive(recovering(), Recovered(AT, resting=rests)).commands[0], StartTurn), "a person may try"
-    proving_again = drive(recovering(goal=Phase.PROVING), Recovered(AT, resting=rests, limits=rests))
+    proving_again = drive(recovering(goal=Phase.PROVING), Recovered(AT, resting=rests, limit_resets=rests))
     assert isinstance(proving_again.commands[0], RunCheck), "the checks need no agent"
     spec = SPEC._replace(fallback=("codex",))
-    switched = drive(recovering(spec), Recovered(AT, resting=rests, limits=rests))
+    switched = drive(recovering(spec), Recovered(AT, resting=rests, limit_resets=rests))
     assert (switched.state.status.agent, len(switched.commands)) == ("codex", 1)
-    others = drive(recovering(), Recovered(AT, limits={"codex": AT + 9}), ended(Failure.AUTHENTICATION))
+    others = drive(recovering(), Recovered(AT, limit_resets={"codex": AT + 9}), ended(Failure.AUTHENTICATION))
     assert others.state.status.failure is Failure.AUTHENTICATION, "a limit of an agent that the run does not use"
 
 

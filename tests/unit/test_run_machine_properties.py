@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.agent_ring import MOST_WINDOWS
+from jackline.domain.agent_fallback import MOST_WINDOWS
 from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.machine_state import MachineState, StepResult
 from jackline.domain.outcome import Outcome, Usage

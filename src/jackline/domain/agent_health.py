@@ -62,7 +62,7 @@ def _estimate_rest(failure: Failure, at: int, known: AgentHealth | None) -> int:
     return at + min(_LONGEST_REST_MS, max(_REST_MS[failure], 2 * (known.until - known.at)))
 
 
-def find_limits(known: Iterable[AgentHealth], at: int) -> dict[str, int]:
+def find_limit_resets(known: Iterable[AgentHealth], at: int) -> dict[str, int]:
     """The agents that rest for a limit now, each with the time of its reset."""
     return {one.agent: one.until for one in known if is_limited(one) and one.until > at}
 

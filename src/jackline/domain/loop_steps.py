@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
 from jackline.domain.limits import find_exhausted_limit
-from jackline.domain.machine_state import StepResult, count_step, fail, finish, park, prepend, retry_or_fail
+from jackline.domain.machine_state import (
+    StepResult,
+    count_step,
+    fail_run,
+    finish_run,
+    park_run,
+    prepend_fact,
+    retry_or_fail,
+)
 from jackline.domain.records import Iteration
 from jackline.domain.review import RoundResult, decide_round, describe_blocking, find_blocking, is_stalled
 from jackline.domain.run_inputs import (
@@ -60,13 +68,13 @@ def _work(state: MachineState) -> StepResult:
     limits = spec.limits if is_over or not status.iteration else spec.limits._replace(iterations=None)
     spent = find_exhausted_limit(limits._replace(iterations=None), status.spent)
     if spent is not None:
-        return park(state, WaitReason.BUDGET, f"budget spent: {spent}")
+        return park_run(state, WaitReason.BUDGET, f"budget spent: {spent}")
     used = find_exhausted_limit(limits, status.spent)
     if used is not None and is_over and last is not None:
         more = f"`jackline resume {state.run_id} --max-iterations N` continues it"
-        return fail(state, Failure(last.failure), f"{last.detail}; limit reached: {used}; {more}")
+        return fail_run(state, Failure(last.failure), f"{last.detail}; limit reached: {used}; {more}")
     if used is not None:
-        return park(state, WaitReason.BUDGET, f"limit reached: {used}")
+        return park_run(state, WaitReason.BUDGET, f"limit reached: {used}")
     if is_over or not status.iteration:
         status = status._replace(iteration=status.iteration + 1, spent=status.spent.plus(iterations=1))
     role = Role.PLAN if status.goal is Phase.PLANNING or (spec.plan and not status.turn) else Role.WORK
@@ -86,7 +94,7 @@ def _start_turn(state: MachineState, role: Role) -> StepResult:
         agent=state.next_agent if is_review else "",
         seat=state.seat if is_review else 0,
         review_round=status.review_round if is_review else 0,
-        asks_again=state.malformed if is_review and state.has_asked_again else "",
+        asks_again=state.verdict_problem if is_review and state.has_asked_again else "",
     )
     data = {"turn": status.turn, "role": role, "iteration": status.iteration}
     if is_review:
@@ -138,11 +146,11 @@ def _on_check_ended(state: MachineState, event: CheckEnded) -> StepResult:
         return _run_next_check(state._replace(checks=state.checks[1:]), event.at)
     if event.exit_code == 0:
         proved = status._replace(proof=Proof.PROVED, tree=event.tree)
-        return _start_review(state._replace(status=proved, is_void=False), event.at)
+        return _start_review(state._replace(status=proved, has_void_proof=False), event.at)
     failure = ended[0].failure if ended else Failure.PROOF
     state = state._replace(checks=state.checks[1:])
     if event.exit_code is None:  # one that was killed has found nothing: a resume makes the checks again
-        return fail(state, failure, event.detail)
+        return fail_run(state, failure, event.detail)
     status = status._replace(proof=status.proof if ended else Proof.REFUTED, tree=event.tree)
     # Without a tree only equal output shows that nothing has changed.
     digest = str(event.exit_code) if event.tree else f"{event.exit_code} {event.digest}"
@@ -153,9 +161,9 @@ def _on_first_proof(state: MachineState, event: CheckEnded) -> StepResult:
     """The proof was made before any work: it has to fail, or it does not show that the work was done."""
     if event.exit_code == 0:
         detail = f"the proof passes before any work, so it proves nothing: {state.spec.proof}"
-        return fail(state, Failure.PROOF, detail)
+        return fail_run(state, Failure.PROOF, detail)
     if event.exit_code is None:
-        return fail(state, Failure.PROOF, event.detail)
+        return fail_run(state, Failure.PROOF, event.detail)
     return proceed(state._replace(has_failed_first=True), event.at)
 
 
@@ -164,10 +172,10 @@ def _on_void_proof(state: MachineState, event: CheckEnded) -> StepResult:
     files = ", ".join(event.changed[:_MOST_NAMED]) + (" and others" if len(event.changed) > _MOST_NAMED else "")
     detail = f"tracked files changed while the proof ran: {files}"
     fact = Fact("check.void", {"files": list(event.changed)})
-    if not state.is_void:
-        return prepend(fact, _run_next_check(state._replace(is_void=True), event.at))
+    if not state.has_void_proof:
+        return prepend_fact(fact, _run_next_check(state._replace(has_void_proof=True), event.at))
     state = state._replace(status=state.status._replace(proof=Proof.UNVERIFIED, tree=event.tree))
-    return prepend(fact, end_iteration(state, Failure.PROOF, detail, files, event.at))
+    return prepend_fact(fact, end_iteration(state, Failure.PROOF, detail, files, event.at))
 
 
 def _start_review(state: MachineState, at: int) -> StepResult:
@@ -175,7 +183,7 @@ def _start_review(state: MachineState, at: int) -> StepResult:
     if not state.spec.review:
         return _publish(state, at)
     status = state.status._replace(goal=Phase.REVIEWING, review_round=state.status.review_round + 1, retries=0)
-    return proceed(state._replace(status=status, malformed=""), at)
+    return proceed(state._replace(status=status, verdict_problem=""), at)
 
 
 def _review(state: MachineState, at: int) -> StepResult:
@@ -191,34 +199,34 @@ def _review(state: MachineState, at: int) -> StepResult:
         rounds = status.review_round - status.rounds_from
         stalled = "nothing was resolved in two review rounds"
         why = f"not resolved after {rounds} review rounds" if rounds >= spec.review_rounds else stalled
-        return park(state, WaitReason.HUMAN, f"{detail}; {why}: see `jackline findings {state.run_id}`")
+        return park_run(state, WaitReason.HUMAN, f"{detail}; {why}: see `jackline findings {state.run_id}`")
     digest = " ".join(finding.id for finding in find_blocking(state.findings))
     return end_iteration(state, Failure.REVIEW, detail, digest, at)
 
 
 def on_reviewed(state: MachineState, at: int) -> StepResult:
     """A reviewer has answered: take the verdict, or ask once more for one."""
-    if state.is_changed:
-        return prepend(Fact("check.dropped", {"tree": state.status.tree}), proceed(drop_proof(state), at))
-    if not state.malformed:
+    if state.has_tree_changed:
+        return prepend_fact(Fact("check.dropped", {"tree": state.status.tree}), proceed(drop_proof(state), at))
+    if not state.verdict_problem:
         return proceed(state._replace(status=state.status._replace(retries=0), has_asked_again=False), at)
     if state.has_asked_again:
         reviewer = state.next_agent
-        detail = f"{reviewer} gave no clear verdict in two attempts: {state.malformed}"
-        return park(state, WaitReason.HUMAN, f"{detail} `jackline resume {state.run_id}` lets it review again")
+        detail = f"{reviewer} gave no clear verdict in two attempts: {state.verdict_problem}"
+        return park_run(state, WaitReason.HUMAN, f"{detail} `jackline resume {state.run_id}` lets it review again")
     return _start_turn(state._replace(has_asked_again=True), Role.REVIEW)
 
 
 def drop_proof(state: MachineState) -> MachineState:
     """The workspace has changed since it was proved or reviewed: start again with the checks."""
     status = state.status._replace(goal=Phase.PROVING, proof=Proof.UNVERIFIED, tree="")
-    return state._replace(status=status, malformed="", is_changed=False)
+    return state._replace(status=status, verdict_problem="", has_tree_changed=False)
 
 
 def _publish(state: MachineState, at: int) -> StepResult:
     """The work is proved and reviewed: publish it if the run has to, else the run is done."""
     if not state.spec.pr:
-        return finish(state, "succeed")
+        return finish_run(state, "succeed")
     status = state.status._replace(goal=Phase.PUBLISHING, retries=0)
     return proceed(state._replace(status=status), at)
 
@@ -227,13 +235,13 @@ def _on_published(state: MachineState, event: Published) -> StepResult:
     if event.is_stale:
         return proceed(drop_proof(state), event.at)
     if event.doubts:
-        return park(state, WaitReason.IN_DOUBT, event.detail)
+        return park_run(state, WaitReason.IN_DOUBT, event.detail)
     if event.waits is not None:
-        return park(state, event.waits, event.detail)
+        return park_run(state, event.waits, event.detail)
     if event.failure is not None:
         return retry_or_fail(state, event.failure, event.detail, event.at)
     if not state.spec.until:
-        return finish(state, "succeed")
+        return finish_run(state, "succeed")
     status = count_step(state.status._replace(phase=Phase.PUBLISHING, retries=0))
     return StepResult(
         state=state._replace(status=status),
@@ -245,14 +253,14 @@ def _on_published(state: MachineState, event: Published) -> StepResult:
 def _on_pull_request(state: MachineState, event: PullRequestSeen) -> StepResult:
     fact = Fact("pull_request.seen", {"state": event.state, "detail": event.detail})
     if event.state == REACHED:
-        return prepend(fact, finish(state, "succeed"))
+        return prepend_fact(fact, finish_run(state, "succeed"))
     if event.state == OPEN:
-        return prepend(fact, park(state, WaitReason.CI, event.detail, event.wake_at))
+        return prepend_fact(fact, park_run(state, WaitReason.CI, event.detail, event.wake_at))
     if event.state == BLOCKED:
-        return prepend(fact, park(state, WaitReason.HUMAN, event.detail))
+        return prepend_fact(fact, park_run(state, WaitReason.HUMAN, event.detail))
     if event.state == CLOSED:
-        return prepend(fact, fail(state, Failure.PULL_REQUEST, event.detail))
-    return prepend(fact, end_iteration(state, Failure.PULL_REQUEST, event.detail, event.digest, event.at))
+        return prepend_fact(fact, fail_run(state, Failure.PULL_REQUEST, event.detail))
+    return prepend_fact(fact, end_iteration(state, Failure.PULL_REQUEST, event.detail, event.digest, event.at))
 
 
 def end_iteration(state: MachineState, failure: Failure, detail: str, digest: str, at: int) -> StepResult:
@@ -271,11 +279,13 @@ def end_iteration(state: MachineState, failure: Failure, detail: str, digest: st
     # After a resume a person wants another try, whatever the last one showed.
     is_same = is_next and state.has_worked and before is not None and before.result == over.result
     status = status._replace(goal=Phase.WORKING, retries=0)
-    state = state._replace(status=status, last_iteration=over, malformed="", has_asked_again=False, is_void=False)
+    state = state._replace(
+        status=status, last_iteration=over, verdict_problem="", has_asked_again=False, has_void_proof=False
+    )
     if is_same:
         same = f"iterations {over.number - 1} and {over.number} ended with the same files and the same failure"
-        result = fail(state, Failure.NO_PROGRESS, f"{same}: {detail}")
+        result = fail_run(state, Failure.NO_PROGRESS, f"{same}: {detail}")
     else:
         result = proceed(state, at)
     fact = Fact("iteration.ended", {"iteration": over.number, "failure": failure, "detail": detail})
-    return prepend(fact, result)._replace(iteration=over)
+    return prepend_fact(fact, result)._replace(iteration=over)

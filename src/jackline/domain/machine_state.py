@@ -32,7 +32,7 @@ class MachineState(NamedTuple):
     drains: int = 0  # turns of this attempt that ended this way
     undone: tuple[str, ...] = ()  # effects that did not happen, which the last turn did not know
     resting: Mapping[str, int] = NOTHING  # agents not to use now → until when
-    limits: Mapping[str, int] = NOTHING  # agents that hit a limit in this attempt → when it resets
+    limit_resets: Mapping[str, int] = NOTHING  # agents that hit a limit in this attempt → when it resets
     given_up: frozenset[str] = frozenset()  # agents that could not continue in this attempt
     idle: int = 0  # idle timeouts in a row, the last turn's included
     checks: tuple[PendingCheck, ...] = ()  # still to pass before the proof; the first is the one under way
@@ -41,10 +41,10 @@ class MachineState(NamedTuple):
     last_iteration: Iteration | None = None  # that is over
     verdicts: tuple[Verdict, ...] = ()  # of all rounds
     findings: tuple[Finding, ...] = ()
-    malformed: str = ""  # why the last answer of a reviewer was not a verdict
+    verdict_problem: str = ""  # why the last answer of a reviewer was not a verdict
     has_asked_again: bool = False  # a reviewer was asked once more for its verdict
-    is_void: bool = False  # the proof was void: tracked files changed while it ran
-    is_changed: bool = False  # the workspace is no longer the one that the reviewers have seen
+    has_void_proof: bool = False  # the proof was void: tracked files changed while it ran
+    has_tree_changed: bool = False  # the workspace is no longer the one that the reviewers have seen
     has_worked: bool = False  # a turn has ended in this attempt
     has_failed_first: bool = False  # the proof was made before any work, and failed
 
@@ -90,7 +90,7 @@ class StepResult(NamedTuple):
         return self.state.status.state is not RunState.RUNNING
 
 
-def park(state: MachineState, reason: WaitReason, detail: str, wake_at: int | None = None) -> StepResult:
+def park_run(state: MachineState, reason: WaitReason, detail: str, wake_at: int | None = None) -> StepResult:
     """Let the run wait."""
     status = state.status._replace(
         state=next_run(state.status.state, "park"),
@@ -106,21 +106,21 @@ def park(state: MachineState, reason: WaitReason, detail: str, wake_at: int | No
 def retry_or_fail(state: MachineState, failure: Failure, detail: str, at: int) -> StepResult:
     """Try again after a transient failure, as often as the run may; else end it as failed."""
     if failure not in TRANSIENT or not state.has_retries:
-        return fail(state, failure, detail)
+        return fail_run(state, failure, detail)
     retries = state.status.retries + 1
     wake = at + compute_backoff_ms(state.spec.retry, retries, state.run_id)
     status = state.status._replace(retries=retries, failure=failure)
-    return park(state._replace(status=status), WaitReason.RETRY, detail, wake)
+    return park_run(state._replace(status=status), WaitReason.RETRY, detail, wake)
 
 
-def fail(state: MachineState, failure: Failure, detail: str) -> StepResult:
+def fail_run(state: MachineState, failure: Failure, detail: str) -> StepResult:
     """End the run as failed."""
     # Only consecutive retries count: a resume starts again from zero.
     status = state.status._replace(failure=failure, detail=detail, retries=0)
-    return finish(state._replace(status=status), "fail")
+    return finish_run(state._replace(status=status), "fail")
 
 
-def finish(state: MachineState, change: str) -> StepResult:
+def finish_run(state: MachineState, change: str) -> StepResult:
     """End the run."""
     status = state.status._replace(state=next_run(state.status.state, change), phase=None)
     if status.state is RunState.SUCCEEDED:
@@ -134,6 +134,6 @@ def count_step(status: RunStatus) -> RunStatus:
     return status._replace(step=status.step + 1, spent=status.spent.plus(steps=1))
 
 
-def prepend(fact: Fact, result: StepResult) -> StepResult:
+def prepend_fact(fact: Fact, result: StepResult) -> StepResult:
     """The same result, with one more fact before the others."""
     return result._replace(facts=(fact, *result.facts))

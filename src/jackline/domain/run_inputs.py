@@ -62,7 +62,7 @@ class Recovered(NamedTuple):
     undone: tuple[str, ...] = ()  # effects that did not happen, as is known since the last turn
     commits: int = 0  # that the run made and that were not known before
     takeovers: int = 0  # from dead processes in a row, this one included, without a new call between; 0: not counted
-    limits: Mapping[str, int] = NOTHING  # agents with a limit that no person wants to try now → when it resets
+    limit_resets: Mapping[str, int] = NOTHING  # agents with a limit that no person wants to try now → when it resets
     unprepared: str = ""  # why the run's worktree cannot be used
     tree: str = ""  # the content of the workspace now; empty if it is unknown, or does not matter yet
     last_iteration: Iteration | None = None  # that is over
@@ -86,7 +86,7 @@ class TurnEnded(NamedTuple):
     tree: str = ""  # of a review: the content of the worker's workspace after it
     verdict: Verdict | None = None  # of a review
     findings: tuple[Finding, ...] = ()  # all of the run, after a review
-    malformed: str = ""  # why the answer of a reviewer is not a verdict
+    verdict_problem: str = ""  # why the answer of a reviewer is not a verdict
 
 
 class CheckEnded(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.agent_ring import HANDED_OVER, find_reset, switch_agent, wait_for_limit
+from jackline.domain.agent_fallback import FALLBACK_FAILURES, compute_resume_time, switch_agent, wait_for_limit
 from jackline.domain.events import Fact
 from jackline.domain.limits import find_exhausted_limit
 from jackline.domain.loop_steps import drop_proof, end_iteration, on_host_step_ended, on_reviewed, proceed
@@ -16,10 +16,10 @@ from jackline.domain.machine_state import (
     MachineState,
     StepResult,
     count_step,
-    fail,
-    finish,
-    park,
-    prepend,
+    fail_run,
+    finish_run,
+    park_run,
+    prepend_fact,
     retry_or_fail,
 )
 from jackline.domain.run_inputs import (
@@ -95,10 +95,10 @@ def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
         status = status._replace(goal=Phase.WORKING)
     resting = {**state.resting, **event.resting}
     agents = {*state.spec.agents, *state.spec.review}
-    known = {agent: reset for agent, reset in event.limits.items() if agent in agents}
+    known = {agent: reset for agent, reset in event.limit_resets.items() if agent in agents}
     state = state._replace(status=status, resting=resting, checks=checks, undone=event.undone)
     state = state._replace(
-        limits={**state.limits, **known},
+        limit_resets={**state.limit_resets, **known},
         last_iteration=event.last_iteration or state.last_iteration,
         verdicts=event.verdicts,
         findings=event.findings,
@@ -112,21 +112,21 @@ def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
         # Once the doubts are answered, only the checks are left.
         if status.goal is Phase.WORKING and _has_done_work(state):
             state = state._replace(status=state.status._replace(goal=Phase.PROVING, retries=0))
-        return prepend(fact, park(state, WaitReason.IN_DOUBT, detail))
+        return prepend_fact(fact, park_run(state, WaitReason.IN_DOUBT, detail))
     if event.asked and not _is_cancelling(state) and state.stopping in _KEEPS_ASKING:
         detail = state.stop_detail or f"waiting for approval of {', '.join(event.asked)}"
         asked_at = event.at if event.asked_at is None else event.asked_at
-        return prepend(fact, _park_for_approval(state, detail, asked_at))
+        return prepend_fact(fact, _park_for_approval(state, detail, asked_at))
     if event.takeovers > _MOST_TAKEOVERS and not event.commits and not _is_cancelling(state) and not state.stopping:
         detail = (
             f"its process died {event.takeovers} times in a row, without a new call or commit; resume it to try again"
         )
-        return prepend(fact, park(state, WaitReason.HUMAN, detail))
+        return prepend_fact(fact, park_run(state, WaitReason.HUMAN, detail))
     if event.unprepared and not _is_cancelling(state) and not state.stopping:
-        return prepend(fact, fail(state, Failure.WORKTREE, event.unprepared))
+        return prepend_fact(fact, fail_run(state, Failure.WORKTREE, event.unprepared))
     if status.goal is Phase.REVIEWING and event.tree and status.tree and event.tree != status.tree:
-        return prepend(fact, _continue(drop_proof(state), event.at))
-    return prepend(fact, _continue(state, event.at))
+        return prepend_fact(fact, _continue(drop_proof(state), event.at))
+    return prepend_fact(fact, _continue(state, event.at))
 
 
 def _has_done_work(state: MachineState) -> bool:
@@ -160,12 +160,12 @@ def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
 def _take_review(state: MachineState, event: TurnEnded) -> MachineState:
     """The state after a reviewer's turn: which tree it saw, whether that has changed since, and what it said."""
     reviewed = state.status.tree or (event.verdict.tree if event.verdict is not None else event.tree)
-    is_changed = bool(event.tree and reviewed) and event.tree != reviewed
-    state = state._replace(status=state.status._replace(tree=reviewed), is_changed=is_changed)
+    has_changed = bool(event.tree and reviewed) and event.tree != reviewed
+    state = state._replace(status=state.status._replace(tree=reviewed), has_tree_changed=has_changed)
     if not event.outcome.ended_well:
         return state
     verdicts = (*state.verdicts, event.verdict) if event.verdict is not None else state.verdicts
-    return state._replace(verdicts=verdicts, findings=event.findings, malformed=event.malformed)
+    return state._replace(verdicts=verdicts, findings=event.findings, verdict_problem=event.verdict_problem)
 
 
 def _charge(status: RunStatus, usage: Usage) -> RunStatus:
@@ -202,9 +202,11 @@ def _continue(state: MachineState, at: int) -> StepResult:
     if state.status.goal in _TURN_GOALS and state.resting.get(agent, 0) > at:
         switched = None if is_review else switch_agent(state, "it is resting", at, tried=False)
         if switched is not None:
-            return prepend(switched[1], proceed(switched[0], at))
-        if state.limits.get(agent, 0) > at:  # no window is counted: another run has met the limit
-            return park(state, WaitReason.LIMIT, f"{agent} rests until its limit resets", find_reset(state, at))
+            return prepend_fact(switched[1], proceed(switched[0], at))
+        if state.limit_resets.get(agent, 0) > at:  # no window is counted: another run has met the limit
+            return park_run(
+                state, WaitReason.LIMIT, f"{agent} rests until its limit resets", compute_resume_time(state, at)
+            )
     return proceed(state, at)
 
 
@@ -214,11 +216,13 @@ def _is_cancelling(state: MachineState) -> bool:
 
 def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
     if outcome.session_lost:  # the next turn starts a fresh session with a resume prompt
-        return prepend(Fact("session.lost", {"agent": state.next_agent, "detail": outcome.detail}), proceed(state, at))
+        return prepend_fact(
+            Fact("session.lost", {"agent": state.next_agent, "detail": outcome.detail}), proceed(state, at)
+        )
     if outcome.waits is not None:
         rested = state._replace(status=state.status._replace(retries=0))
         if outcome.asks and state.answered:  # the next attempt follows at once; its prompt has the answers
-            return park(rested, WaitReason.RETRY, "a person has answered", at)
+            return park_run(rested, WaitReason.RETRY, "a person has answered", at)
         return _wait(rested, outcome.waits, outcome.detail, at, outcome.resets_at)._replace(asks=outcome.asks)
     match outcome.failure:
         case None if state.status.goal is Phase.REVIEWING:
@@ -237,7 +241,7 @@ def _on_turn_done(state: MachineState, at: int) -> StepResult:
         return _remind_of_replay(state, at)
     if state.undone:
         again = state._replace(status=state.status._replace(retries=0), undone=())
-        return prepend(Fact("call.undone", {"calls": list(state.undone)}), proceed(again, at))
+        return prepend_fact(Fact("call.undone", {"calls": list(state.undone)}), proceed(again, at))
     if state.status.goal is Phase.PLANNING:
         return proceed(state._replace(status=state.status._replace(goal=Phase.WORKING, retries=0)), at)
     if not state.is_done:
@@ -252,23 +256,23 @@ def _remind_of_replay(state: MachineState, at: int) -> StepResult:
     """The agent reports that it is done but has not made the interrupted calls again: remind it, then ask a person."""
     if state.drains + 1 >= _MOST_DRAINS:
         calls = f"{state.forced} interrupted call{'s' if state.forced > 1 else ''}"
-        return park(state, WaitReason.HUMAN, f"the agent did not repeat {calls} in {_MOST_DRAINS} turns")
+        return park_run(state, WaitReason.HUMAN, f"the agent did not repeat {calls} in {_MOST_DRAINS} turns")
     fact = Fact("replay.left", {"calls": state.forced})
-    return prepend(fact, proceed(state._replace(drains=state.drains + 1), at))
+    return prepend_fact(fact, proceed(state._replace(drains=state.drains + 1), at))
 
 
 def _give_up(state: MachineState, failure: Failure, outcome: Outcome, at: int) -> StepResult:
     """This agent cannot continue: switch to the next one, wait for a limit to reset, or fail."""
     if failure is Failure.LIMIT:
-        state = state._replace(limits={**state.limits, state.next_agent: outcome.resets_at or 0})
-    if failure in HANDED_OVER and state.status.goal is not Phase.REVIEWING:
+        state = state._replace(limit_resets={**state.limit_resets, state.next_agent: outcome.resets_at or 0})
+    if failure in FALLBACK_FAILURES and state.status.goal is not Phase.REVIEWING:
         switched = switch_agent(state, f"{failure}: {outcome.detail}", at)
         if switched is not None:
-            return prepend(switched[1], proceed(switched[0], at))
-    has_limit = bool(state.limits) if state.status.goal is not Phase.REVIEWING else failure is Failure.LIMIT
-    if has_limit and failure in HANDED_OVER:
+            return prepend_fact(switched[1], proceed(switched[0], at))
+    has_limit = bool(state.limit_resets) if state.status.goal is not Phase.REVIEWING else failure is Failure.LIMIT
+    if has_limit and failure in FALLBACK_FAILURES:
         return wait_for_limit(state, outcome.detail, at)
-    return fail(state, failure, outcome.detail)
+    return fail_run(state, failure, outcome.detail)
 
 
 def _end_if_stopped(state: MachineState, at: int) -> StepResult | None:
@@ -279,9 +283,9 @@ def _end_if_stopped(state: MachineState, at: int) -> StepResult | None:
 
 def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
     if why is StopReason.CANCEL:
-        return finish(state, "cancel")
+        return finish_run(state, "cancel")
     if why is StopReason.SHUTDOWN:  # due at once, and no retry is counted: nothing has failed
-        return park(state, WaitReason.RETRY, state.stop_detail, at)
+        return park_run(state, WaitReason.RETRY, state.stop_detail, at)
     if why in _STOP_WAIT:
         detail = state.stop_detail
         if why is StopReason.BUDGET:  # the end of the turn replaced estimates by what was reported
@@ -295,17 +299,17 @@ def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
         return _wait(state, _STOP_WAIT[why], detail, at, resets_at)
     if why is StopReason.IDLE and 0 < state.idle <= _MOST_IDLE:  # the next turn has the resume prompt
         fact = Fact("turn.idle", {"turn": state.status.turn, "times": state.idle, "most": _MOST_IDLE})
-        return prepend(fact, proceed(state, at))
-    return fail(state, _STOP_FAILURE[why], state.stop_detail)
+        return prepend_fact(fact, proceed(state, at))
+    return fail_run(state, _STOP_FAILURE[why], state.stop_detail)
 
 
 def _wait(state: MachineState, reason: WaitReason, detail: str, at: int, resets_at: int | None) -> StepResult:
     if reason is WaitReason.APPROVAL:
         return _park_for_approval(state, detail, at)
-    return park(state, reason, detail, resets_at if reason is WaitReason.BUDGET else None)
+    return park_run(state, reason, detail, resets_at if reason is WaitReason.BUDGET else None)
 
 
 def _park_for_approval(state: MachineState, detail: str, asked_at: int) -> StepResult:
     """Wait for approval, until the run's approval timeout if it has one."""
     timeout = state.spec.approval_timeout_ms
-    return park(state, WaitReason.APPROVAL, detail, asked_at + timeout if timeout else None)
+    return park_run(state, WaitReason.APPROVAL, detail, asked_at + timeout if timeout else None)

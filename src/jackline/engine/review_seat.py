@@ -38,7 +38,7 @@ class SeatResult(NamedTuple):
     verdict: Verdict | None = None
     changed: tuple[Finding, ...] = ()  # new ones, and those that were resolved
     findings: tuple[Finding, ...] = ()  # all of the run
-    malformed: str = ""  # why the answer is not a verdict
+    verdict_problem: str = ""  # why the answer is not a verdict
 
 
 class ReviewSeat:
@@ -122,7 +122,7 @@ class ReviewSeat:
         try:
             answer = parse_review(turn.last_message, findings, turn.seat, self._copy.path)
         except MalformedReview as error:
-            return result._replace(malformed=str(error))
+            return result._replace(verdict_problem=str(error))
         verdict, changed = apply_review(answer, about, findings)
         return result._replace(
             facts=(*facts, *build_review_facts(verdict, changed)),

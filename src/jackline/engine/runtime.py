@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jackline import clock, crash_points
 from jackline.diagnostic_log import LOG
-from jackline.domain.agent_health import build_health, find_limits, find_resting_agents
+from jackline.domain.agent_health import build_health, find_limit_resets, find_resting_agents
 from jackline.domain.events import NOTHING, Fact
 from jackline.domain.notices import describe_doubts
 from jackline.domain.outcome import Outcome, Usage, get_usage
@@ -437,7 +437,7 @@ class LiveRuntime:
             at,
             doubts=tuple(call.id for call in doubts),
             resting=find_resting_agents(health, at, spec.agent),
-            limits=find_limits(health, at) if self._settings.from_queue else NOTHING,
+            limit_resets=find_limit_resets(health, at) if self._settings.from_queue else NOTHING,
             usage=get_usage(turn.spent) if turn else None,  # it is charged at the end of a turn
             asked=tuple(call.id for call in asked),
             asked_at=min((call.prepared_at for call in asked), default=None),

@@ -394,7 +394,7 @@ class TurnJob:
             failed = Outcome(failure=Failure.REVIEW, detail=str(error))
             return received._replace(input=ended._replace(outcome=failed))
         reviewed = ended._replace(
-            tree=result.tree, verdict=result.verdict, findings=result.findings, malformed=result.malformed
+            tree=result.tree, verdict=result.verdict, findings=result.findings, verdict_problem=result.verdict_problem
         )
         if ended.outcome.ended_well and result.is_changed:  # it is proved again, after the other checks
             reviewed = reviewed._replace(checks=find_pending_checks(self._services.store, self._run))

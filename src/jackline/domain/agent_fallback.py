@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
 from jackline.domain.limits import compute_backoff_ms
-from jackline.domain.machine_state import StepResult, park
+from jackline.domain.machine_state import StepResult, park_run
 from jackline.domain.states import Failure, Phase, WaitReason
 
 if TYPE_CHECKING:
     from jackline.domain.machine_state import MachineState
 
 # Failures of this agent's account, provider, model or program: another agent may succeed.
-HANDED_OVER = frozenset(
+FALLBACK_FAILURES = frozenset(
     {
         Failure.LIMIT, Failure.OVERLOADED, Failure.CONNECTIVITY, Failure.AUTHENTICATION, Failure.BILLING,
         Failure.MODEL_NOT_FOUND, Failure.CONTEXT_TOO_LONG, Failure.UNAVAILABLE,
@@ -26,7 +26,7 @@ _AFTER_LIMIT_MS = 60_000  # agents with short limits must not pass a run back an
 def switch_agent(state: MachineState, why: str, at: int, *, tried: bool = True) -> tuple[MachineState, Fact] | None:
     """Switch to the next agent, round-robin, that has not given up in this attempt and is not resting."""
     agents = state.spec.agents
-    recovered = {agent for agent, reset in state.limits.items() if 0 < reset <= at - _AFTER_LIMIT_MS}
+    recovered = {agent for agent, reset in state.limit_resets.items() if 0 < reset <= at - _AFTER_LIMIT_MS}
     given_up = (state.given_up - recovered) | {state.agent}
     here = agents.index(state.agent) if state.agent in agents else 0
     ring = (*agents[here + 1 :], *agents[:here])
@@ -48,18 +48,18 @@ def wait_for_limit(state: MachineState, detail: str, at: int) -> StepResult:
     windows = state.status.windows
     if windows >= MOST_WINDOWS:
         since = f"it has waited for {windows} limits since a person last continued it"
-        return park(state, WaitReason.HUMAN, f"{detail}; {since}: `jackline resume {state.run_id}` continues it")
+        return park_run(state, WaitReason.HUMAN, f"{detail}; {since}: `jackline resume {state.run_id}` continues it")
     waiting = state._replace(status=state.status._replace(windows=windows + 1))
-    return park(waiting, WaitReason.LIMIT, detail, find_reset(state, at))
+    return park_run(waiting, WaitReason.LIMIT, detail, compute_resume_time(state, at))
 
 
-def find_reset(state: MachineState, at: int) -> int:
+def compute_resume_time(state: MachineState, at: int) -> int:
     """When to try again: when the first agent can be used, as far as is known, else after a backoff that grows."""
     # Of its own agent the known reset counts, not how long it rests otherwise.
     agent = state.next_agent
     candidates = (agent,) if state.status.goal is Phase.REVIEWING else state.spec.agents
-    others = [one for one in candidates if one != agent or state.limits.get(one) == 0]
-    limits = [reset for one, reset in state.limits.items() if one in candidates]
+    others = [one for one in candidates if one != agent or state.limit_resets.get(one) == 0]
+    limits = [reset for one, reset in state.limit_resets.items() if one in candidates]
     resets = [time for time in (*limits, *(state.resting.get(one, 0) for one in others)) if time > at]
     if resets:
         return min(resets)
