@@ -209,12 +209,56 @@ def test_a_change_that_git_status_does_not_show_is_never_overwritten(scene: Scen
     assert (scene.main / "a").read_text() == "the"
 
 
-def test_an_untracked_file_in_the_way_stays(scene: Scene) -> None:
-    (scene.main / "new").write_text("mine\n")
+@pytest.mark.parametrize("kind", ["other", "beginning", "empty", "link", "folder", "ignored", "parent"])
+def test_a_file_in_the_way_stays(scene: Scene, kind: str) -> None:
+    """Git itself refuses untracked files, and overwrites ignored ones. A part of the new text may be the user's."""
+    name = ".env" if kind == "ignored" else "way/new" if kind == "parent" else "way"
+    (scene.path / name).parent.mkdir(exist_ok=True)
+    (scene.path / name).write_text("theirs\n")
+    scene.run("add", "-f", name, where=scene.path)
+    scene.commit("add it", scene.path)
+    mine = scene.main / ("way/mine" if kind == "folder" else name.partition("/")[0])
+    mine.parent.mkdir(exist_ok=True)
+    if kind == "link":
+        mine.symlink_to("nowhere")
+    else:
+        mine.write_text({"beginning": "the", "empty": ""}.get(kind, "mine\n"))
+    text = "" if kind == "link" else mine.read_text()
     before = scene.picture()
-    with pytest.raises(WorktreeRefused, match="nothing was changed"):
+    with pytest.raises(WorktreeRefused, match=f"in the way in .*: {mine.relative_to(scene.main)}; move that away"):
         scene.merge()
     assert scene.picture() == before
+    assert (mine.is_symlink(), "" if kind == "link" else mine.read_text()) == (kind == "link", text)
+    assert os.listdir(scene.path.parent) == ["w"]
+
+
+@pytest.mark.parametrize("to_folder", [True, False])
+def test_a_file_becomes_a_folder_or_a_folder_a_file(scene: Scene, to_folder: bool) -> None:
+    names = ["both", "both/a"]
+    for where, name in ((scene.main, names[not to_folder]), (scene.path, names[to_folder])):
+        if where == scene.path:
+            scene.run("reset", "-q", "--hard", "main", where=scene.path)
+            scene.run("rm", "-rq", "both", where=scene.path)
+        (where / name).parent.mkdir(exist_ok=True)
+        (where / name).write_text(f"{name}\n")
+        scene.commit("both", where)
+    assert scene.merge().how == "fast-forward"
+    assert (scene.main / names[to_folder]).read_text() == f"{names[to_folder]}\n"
+
+
+@pytest.mark.parametrize("kind", ["beginning", "empty", "link", "folder"])
+def test_a_merge_that_git_refuses_undoes_nothing(scene: Scene, kind: str) -> None:
+    """The file appears after the checks: git refuses, and it stays although an unfinished merge could look like it."""
+    mine = scene.main / "new"
+    make = {"link": f"ln -s nowhere {mine}", "folder": f"mkdir {mine}; echo mine > {mine}/mine"}
+    make |= {"beginning": f"printf ne > {mine}", "empty": f": > {mine}"}
+    ended = merge_with_git(
+        scene, f'case "$*" in *--ff-only*) {make[kind]}; exec "$GIT" "$@";; *) exec "$GIT" "$@";; esac'
+    )
+    assert "that were made in the meantime: merge again" in ended.stderr, ended
+    assert mine.is_symlink() if kind == "link" else mine.exists()
+    assert scene.run("rev-parse", "main") == scene.base
+    assert os.listdir(scene.path.parent) == ["w"]
 
 
 def test_uncommitted_work_and_a_live_run_are_not_merged(scene: Scene) -> None:
@@ -341,6 +385,50 @@ def test_a_fast_forward_that_was_cut_off_is_undone(scene: Scene, state: str) -> 
     if state != "other":
         assert scene.run("status", "--porcelain") == ""
         assert scene.merge().how == "fast-forward"
+
+
+@pytest.mark.parametrize("kind", ["link", "folder"])
+def test_what_git_cannot_have_written_stays(scene: Scene, kind: str) -> None:
+    """A person has put something else in the place of a new file, before the merge that was cut off is undone."""
+    mine = scene.main / "new"
+    mine.symlink_to("nowhere") if kind == "link" else mine.mkdir()
+    journal = scene.path.parent / ".merge-w.json"
+    update = {"target": "main", "before": scene.base, "after": scene.run("rev-parse", BRANCH)}
+    journal.write_text(json.dumps({**update, "checkout": str(scene.main)}))
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert not journal.exists()
+    assert mine.is_symlink() if kind == "link" else mine.is_dir()
+
+
+def test_a_file_that_became_a_folder_is_undone(scene: Scene) -> None:
+    (scene.path / "a").unlink()
+    (scene.path / "a").mkdir()
+    (scene.path / "a" / "b").write_text("b\n")
+    after = scene.commit("a folder", scene.path)
+    (scene.main / "a").unlink()
+    (scene.main / "a").mkdir()
+    (scene.main / "a" / "b").write_text("b")
+    journal = scene.path.parent / ".merge-w.json"
+    update = {"target": "main", "before": scene.base, "after": after, "checkout": str(scene.main)}
+    journal.write_text(json.dumps(update))
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert (scene.main / "a").read_text() == "one\n"
+    assert scene.run("status", "--porcelain") == ""
+
+
+def test_the_lock_of_a_killed_git_is_named_and_the_repair_waits_for_its_removal(scene: Scene) -> None:
+    (scene.main / "new").write_text("ne")
+    lock = scene.main / ".git" / "index.lock"
+    lock.touch()
+    journal = scene.path.parent / ".merge-w.json"
+    update = {"target": "main", "before": scene.base, "after": scene.run("rev-parse", BRANCH)}
+    journal.write_text(json.dumps({**update, "checkout": str(scene.main)}))
+    with pytest.raises(WorktreeRefused, match=f"delete {lock}, which a killed one left, then try again"):
+        scene.merge()
+    assert journal.exists()
+    lock.unlink()
+    assert scene.merge().how == "fast-forward"
+    assert scene.run("status", "--porcelain") == ""
 
 
 def test_git_that_fails_halfway_changes_nothing(scene: Scene) -> None:

@@ -16,7 +16,9 @@ from jackline.domain.events import Fact
 from jackline.domain.states import Proof, RunState
 from jackline.engine.command_runner import run_command
 from jackline.engine.detached import DetachedProcess
+from jackline.engine.git import GitFailed
 from jackline.engine.settings import select_inherited_variables
+from jackline.engine.tree_id import describe_names
 from jackline.engine.worktree import UserGit, WorktreeUnready, describe_end
 from jackline.engine.worktree_files import CannotCopy, copy_files
 from jackline.errors import WorktreeRefused
@@ -37,7 +39,7 @@ _LONGEST_PROOF_S = 3600.0
 _WAIT_S = 600.0
 _SPACE = 16 * 1024 * 1024  # bytes that must be left on the disk besides the changed files
 _SHOWN = 5
-_LOG_LINES = 20
+_REFUSED = "Aborting"  # the last line of git if it has found a reason not to write, and has written nothing
 
 
 class MergeResult(NamedTuple):
@@ -245,12 +247,15 @@ def _move_target(tree: RunTree, update: _Update) -> None:
             raise WorktreeRefused(f"{update.target} has moved in the meantime: merge again")
         return
     _refuse_hidden_changes(tree.git, update)
+    _refuse_files_in_the_way(tree.git, update)
     _refuse_full_disk(tree.git, update)
     journal = os.path.join(os.path.dirname(tree.row.path), f".merge-{tree.row.name}.json")
     write_file(journal, json.dumps(update._asdict()).encode())
     # A process of its own: killing this one does not stop it halfway.
-    env = {**select_inherited_variables(os.environ), "GIT_REFLOG_ACTION": message, "GIT_TERMINAL_PROMPT": "0"}
-    words = ("git", "-c", "core.hooksPath=/dev/null", "merge", "--quiet", "--ff-only", update.after)
+    own = {"GIT_REFLOG_ACTION": message, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    env = {**select_inherited_variables(os.environ), **own}
+    flags = ("--quiet", "--ff-only", "--no-overwrite-ignore")
+    words = ("git", "-c", "core.hooksPath=/dev/null", "merge", *flags, update.after)
     log = f"{journal.removesuffix('.json')}.log"
     process = DetachedProcess(words, env, update.checkout, log)
     code = process.wait(_WAIT_S)
@@ -260,6 +265,9 @@ def _move_target(tree: RunTree, update: _Update) -> None:
         process.leave()
         raise WorktreeRefused(f"git still updates {update.checkout}: see `git status` there, then merge again")
     if states.resolve(tree.git, f"refs/heads/{update.target}") != update.after:
+        if said == _REFUSED:
+            remove_file(journal)
+            raise WorktreeRefused(f"git found changes in {update.checkout} that were made in the meantime: merge again")
         _undo(tree.git, update)
         remove_file(journal)
         raise WorktreeRefused(f"git could not update {update.checkout}: {said or code}; nothing was changed")
@@ -275,6 +283,37 @@ def _refuse_hidden_changes(git: Git, update: _Update) -> None:
             f"{states.name_files(sorted(hidden))} in {update.checkout} is marked assume-unchanged or "
             "skip-worktree: undo that with `git update-index --no-assume-unchanged --no-skip-worktree`, then merge"
         )
+
+
+def _refuse_files_in_the_way(git: Git, update: _Update) -> None:
+    """WorktreeRefused if an added file is on the disk: git overwrites ignored ones, and an undo would delete it."""
+    here = git._replace(errors="surrogateescape")
+    listed = _read(here, "diff-tree", "-r", "-z", "--name-status", "--no-renames", update.before, update.after)
+    pieces = listed.split("\0")
+    changes = dict(zip(pieces[1::2], pieces[::2], strict=False))
+    deleted = {name for name, change in changes.items() if change == "D"}
+    found = dict[str, None]()
+    for name in (name for name, change in changes.items() if change == "A"):
+        found |= dict.fromkeys(_find_in_the_way(update.checkout, name, deleted))
+    if found:
+        names = states.name_files(describe_names(found))
+        raise WorktreeRefused(f"in the way in {update.checkout}: {names}; move that away, then merge")
+
+
+def _find_in_the_way(root: str, name: str, deleted: set[str]) -> list[str]:
+    """The files in the place of an added file, without those that the same merge deletes."""
+    parts = name.split("/")
+    for count in range(1, len(parts)):
+        folder = "/".join(parts[:count])
+        path = os.path.join(root, folder)
+        if not os.path.lexists(path):
+            return []
+        if os.path.islink(path) or not os.path.isdir(path):
+            return [] if folder in deleted else [folder]
+    path = os.path.join(root, name)
+    if os.path.isdir(path) and not os.path.islink(path):
+        return [one for one in states.list_files_below(path, root) if one not in deleted]
+    return [name] if os.path.lexists(path) else []
 
 
 def _refuse_full_disk(git: Git, update: _Update) -> None:
@@ -307,40 +346,61 @@ def repair_merges(git: Git, folder: str) -> None:
 
 def _undo(git: Git, update: _Update) -> None:
     """Give the checkout its files from before the fast-forward. Files that somebody else changed meanwhile stay."""
-    here = git._replace(workspace=update.checkout)
-    listed = here.run("diff-tree", "-r", "-z", "--no-renames", update.before, update.after)
-    if listed is None:
-        return
-    pieces = listed.split("\0")
-    here.run("reset", "--quiet", "--mixed", update.before, "--")
-    for entry, name in zip(pieces[::2], pieces[1::2], strict=False):
-        _, _, old, new, _ = entry.split()
-        path = os.path.join(update.checkout, name)
-        if _holds_other_content(here, path, name, old, new, update.after):
-            continue
-        if set(old) == {"0"}:
-            with suppress(FileNotFoundError):
-                os.unlink(path)
-        else:
-            here.run("checkout", "--quiet", update.before, "--", f":(literal){name}")
+    here = git._replace(workspace=update.checkout, errors="surrogateescape")
+    try:
+        pieces = here.read("diff-tree", "-r", "-z", "--no-renames", update.before, update.after).split("\0")
+        here.read("reset", "--quiet", "--mixed", update.before, "--")
+        changes = [(entry.split(), name) for entry, name in zip(pieces[::2], pieces[1::2], strict=False)]
+        # New files first: one of them may be in a folder that has the name of an old file.
+        for (_, _, old, new, change), name in sorted(changes, key=lambda one: one[0][4] != "A"):
+            path = os.path.join(update.checkout, name)
+            if _holds_other_content(here, path, name, old, new, update.after):
+                continue
+            if change == "A":
+                _delete_file(path)
+            else:
+                here.read("checkout", "--quiet", update.before, "--", f":(literal){name}")
+    except (GitFailed, OSError) as error:
+        raise WorktreeRefused(
+            f"a merge into {update.target} was cut off, and {update.checkout} cannot be repaired: "
+            f"{_explain_failure(here, error)}"
+        ) from error
+
+
+def _delete_file(path: str) -> None:
+    """Delete a file, with the folders that are empty then, as git does."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(path)
+        with suppress(OSError):  # one that is not empty
+            os.removedirs(os.path.dirname(path))
+
+
+def _explain_failure(git: Git, error: GitFailed | OSError) -> str:
+    """Why the checkout cannot be repaired; the lock that a killed git leaves is the usual reason."""
+    lock = (git.run("rev-parse", "--git-path", "index.lock") or "").removesuffix("\n")
+    path = os.path.join(git.workspace, lock)
+    if lock and os.path.lexists(path):
+        return f"if no git works there, delete {path}, which a killed one left, then try again"
+    return str(error)
 
 
 def _holds_other_content(git: Git, path: str, name: str, old: str, new: str, after: str) -> bool:
     """Whether git did not write this content: it is not the old one, nor the new one or its beginning."""
     if not os.path.lexists(path):
         return False
-    if os.path.islink(path) or not os.path.isfile(path):
-        return False
-    found = (git.run("hash-object", f"--path={name}", "--", path) or "").strip()
-    if found in {old, new}:
+    if os.path.islink(path):
+        return git.read("hash-object", "--stdin", stdin=os.readlink(path)).strip() not in {old, new}
+    if not os.path.isfile(path):
+        return True
+    if git.read("hash-object", f"--path={name}", "--", path).strip() in {old, new}:
         return False
     whole = git.run("cat-file", "--filters", f"{after}:{name}") if set(new) != {"0"} else None
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
         return whole is None or not whole.startswith(file.read())
 
 
 def _read(git: Git, *words: str) -> str:
-    found = git.run(*words)
-    if found is None:
-        raise WorktreeRefused(f"git {words[0]} failed in {git.workspace}; nothing was changed")
-    return found.strip()
+    try:
+        return git.read(*words).strip()
+    except GitFailed as error:
+        raise WorktreeRefused(f"{error}; nothing was changed in {git.workspace}") from error

@@ -97,17 +97,9 @@ def _list_ignored(tree: RunTree) -> list[str]:
     same = {name for name in copied if is_same_file(os.path.join(spec.source, name), os.path.join(spec.path, name))}
     found = []
     for name in (name for name in listed.split("\0") if name and not is_cache(name)):
-        files = _walk(os.path.join(spec.path, name), spec.path) if name.endswith("/") else [name]
+        files = states.list_files_below(os.path.join(spec.path, name), spec.path) if name.endswith("/") else [name]
         found += [one for one in files if one not in same]
     return found
-
-
-def _walk(folder: str, root: str) -> list[str]:
-    return [
-        os.path.relpath(os.path.join(top, name), root)
-        for top, folders, names in os.walk(folder)
-        for name in (*names, *(one for one in folders if os.path.islink(os.path.join(top, one))))
-    ]
 
 
 def remove_worktree(plan: RemovalPlan, store: Store, at: int) -> None:

@@ -112,6 +112,15 @@ def name_files(names: Sequence[str]) -> str:
     return f"{shown} and {pluralize(len(names) - _SHOWN, 'other file')}" if len(names) > _SHOWN else shown
 
 
+def list_files_below(folder: str, root: str) -> list[str]:
+    """The files and links below a folder, relative to the root."""
+    return [
+        os.path.relpath(os.path.join(top, name), root)
+        for top, folders, names in os.walk(folder)
+        for name in (*names, *(one for one in folders if os.path.islink(os.path.join(top, one))))
+    ]
+
+
 def inspect_tree(tree: RunTree) -> WorktreeState:
     """Look at one worktree."""
     folder = find_folder_state(tree)
