@@ -296,6 +296,26 @@ def test_another_tree_than_the_proved_one_is_proved_again(scene: Scene) -> None:
     assert scene.merge(prove=False).proof == "skipped"
 
 
+def test_the_merge_is_proved_in_the_folder_of_the_run(scene: Scene) -> None:
+    """Set-up runs at the top, as for the run; the proof in the folder where the run was started."""
+    (scene.path / "sub").mkdir()
+    (scene.path / "sub" / "inner").write_text("x\n")
+    scene.commit("sub", scene.path)
+    scene.spec = scene.spec._replace(
+        workspace=str(scene.path / "sub"),
+        proof="! test -e inner",
+        worktree=scene.spec.worktree._replace(setup="test -e sub/inner || test ! -e sub"),
+    )
+    with pytest.raises(WorktreeRefused, match="the proof of the merged files failed"):
+        scene.merge()
+    scene.spec = scene.spec._replace(proof="test -e inner")
+    assert scene.merge().proof == "proved again"
+    scene.run("rm", "-rq", "sub", where=scene.path)
+    scene.commit("no sub", scene.path)
+    with pytest.raises(WorktreeRefused, match="have no folder sub, where the proof runs"):
+        scene.merge()
+
+
 def test_the_proved_tree_itself_is_not_proved_again(scene: Scene) -> None:
     scene.spec = scene.spec._replace(proof="exit 3")
     with pytest.raises(WorktreeRefused, match="the proof of the merged files"):

@@ -220,9 +220,14 @@ def _prove(tree: RunTree, place: _TemporaryWorktree, content: str, commit: str) 
             "the set-up command",
             run_command(spec.worktree.setup, cwd=temporary.folder, env=env, timeout_s=seconds, below=temporary.warden),
         )
+    # As the run's own proof: in the folder of the repository where the run was started.
+    folder = os.path.normpath(os.path.join(temporary.folder, os.path.relpath(spec.workspace, spec.worktree.path)))
+    if not os.path.isdir(folder):
+        inside = os.path.relpath(folder, temporary.folder)
+        raise WorktreeRefused(f"the merged files have no folder {inside}, where the proof runs: use --no-proof")
     seconds = spec.turn_timeout_ms / 1000 or _LONGEST_PROOF_S
     _refuse_failure(
-        "the proof", run_command(spec.proof, cwd=temporary.folder, env=env, timeout_s=seconds, below=temporary.warden)
+        "the proof", run_command(spec.proof, cwd=folder, env=env, timeout_s=seconds, below=temporary.warden)
     )
     if states.list_changes(tree.git._replace(workspace=temporary.folder), untracked=False) != []:
         raise WorktreeRefused("the proof changed tracked files of the merge: it proves nothing; nothing was changed")
