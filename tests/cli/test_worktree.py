@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import pytest
 
+from jackline.app.config import load_config
+from jackline.app.home import Home
+from jackline.cli.output import open_output
+from jackline.features.worktrees import worktree_command, worktree_removal, worktree_state
+from jackline.files import is_unlocked
 from tests.cli.place import SAY, Ended, Place, is_one_line
 from tests.cli.test_terminal import Terminal
 from tests.cli.test_worktree_run import find_root, git, list_kinds, repo, run, start
@@ -67,6 +75,48 @@ def test_it_is_found_by_name_and_run_and_refusals_are_one_line(repo: Place) -> N
     assert "kept at refs/jackline/first/1" in kept.out
     assert "its commits are on jackline/some (not merged)" in kept.out
     assert git(repo, "show", "refs/jackline/first/1:more") == "more"
+
+
+def test_a_run_that_was_resumed_meanwhile_keeps_its_worktree(repo: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    """As if `gc` had waited for another command: the run had failed when it began, and works now."""
+    again, started, go = (repo.path(name) for name in ("again", "started", "go"))
+    set_up = f"test -e {again} || exit 1; touch {started}; until test -e {go}; do sleep 0.01; done"
+    assert start(repo, "--setup", set_up).code == REFUSED
+    with (
+        Home(load_config(repo.environment(), str(repo.repository))) as home,
+        worktree_state.open_trees(home) as trees,
+    ):
+        repo.let_go("again")
+        resumed = repo.start("resume", "r")
+        repo.wait_for("started")
+        worktree_command._collect(trees, home, open_output(json=False, colour=False), dry_run=False)
+    assert "r stays: its run is running" in capsys.readouterr().out
+    assert find_root(repo).is_dir()
+    repo.let_go("go")
+    ended = repo.end_of(resumed)
+    assert ended.code == 0, ended
+    assert git(repo, "log", "-1", "--format=%s", "jackline/r") == "second"
+
+
+def test_no_run_can_start_while_its_worktree_is_removed(repo: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert start(repo).code == 0
+    assert type_(repo, "merge", "r").code == 0
+    free = []
+    plan, remove = worktree_removal.plan_removal, worktree_removal.remove_worktree
+
+    def look(do: Callable[..., Any], *words: Any) -> Any:
+        free.append(is_unlocked(str(repo.home / "runs")))  # the lock that a claim takes
+        return do(*words)
+
+    monkeypatch.setattr(worktree_removal, "plan_removal", partial(look, plan))
+    monkeypatch.setattr(worktree_removal, "remove_worktree", partial(look, remove))
+    with (
+        Home(load_config(repo.environment(), str(repo.repository))) as home,
+        worktree_state.open_trees(home) as trees,
+    ):
+        worktree_command._collect(trees, home, open_output(json=False, colour=False), dry_run=False)
+    assert (free, find_root(repo).exists()) == ([False, False], False)
+    assert is_unlocked(str(repo.home / "runs"))
 
 
 def test_open_starts_a_shell_there(repo: Place) -> None:

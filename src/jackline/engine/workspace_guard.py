@@ -28,11 +28,18 @@ _RETRY_GRACE_MS = 5_000
 @contextmanager
 def guard_workspace(store: Store, run: Run, home: str, *, share: bool) -> Iterator[None]:
     """Refuse the run if another one works in its worktree; no process of this home can claim a run in the meantime."""
-    if share or run.spec.share_workspace:
+    with lock_claims(home):
+        if not (share or run.spec.share_workspace):
+            refuse_busy_workspace(store, run.spec, home, but=run.id)
         yield
-        return
-    with lock_folder(os.path.join(home, "runs")):
-        refuse_busy_workspace(store, run.spec, home, but=run.id)
+
+
+@contextmanager
+def lock_claims(home: str) -> Iterator[None]:
+    """Let no process of this home claim a run in the meantime."""
+    folder = os.path.join(home, "runs")
+    os.makedirs(folder, mode=0o700, exist_ok=True)  # another home of the same database may have made the runs
+    with lock_folder(folder):
         yield
 
 

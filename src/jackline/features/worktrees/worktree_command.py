@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from jackline.cli.output import parse_columns
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
+    from jackline.features.worktrees.worktree_removal import RemovalPlan
     from jackline.features.worktrees.worktree_salvage import SalvagedWork
     from jackline.features.worktrees.worktree_state import RunTree
 
@@ -194,13 +196,26 @@ def _describe_salvage(tree: RunTree, found: SalvagedWork) -> list[str]:
     return lines
 
 
-def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) -> int:
-    from jackline.engine.workspace_guard import list_busy_worktrees
-    from jackline.features.worktrees.worktree_merge import repair_merges
+def _remove(tree: RunTree, home: Home, *, dry_run: bool) -> RemovalPlan:
+    """Remove one worktree, if that is safe now; meanwhile no run can start to work in it."""
+    from jackline.engine.workspace_guard import list_busy_worktrees, lock_claims
     from jackline.features.worktrees.worktree_removal import plan_removal, remove_worktree
+
+    store = home.store()
+    with nullcontext() if dry_run else lock_claims(home.path):
+        run, row = store.runs.get(tree.run.id), store.worktrees.get(tree.run.id)
+        if run is None or row is None or row.removed_at is not None:
+            raise WorktreeRefused("it was removed in the meantime")
+        plan = plan_removal(tree._replace(run=run, row=row), list_busy_worktrees(store, home.path))
+        if not dry_run:
+            remove_worktree(plan, home.store(create=True), wall_ms())
+    return plan
+
+
+def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) -> int:
+    from jackline.features.worktrees.worktree_merge import repair_merges
     from jackline.files import lock_folder
 
-    busy = list_busy_worktrees(home.store(), home.path) if trees else {}
     for folder, git in {os.path.dirname(one.row.path): one.git for one in trees}.items():
         if not dry_run and os.path.isdir(folder):
             with lock_folder(folder):
@@ -208,9 +223,7 @@ def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) ->
     for tree in trees:
         row: dict[str, object] = {"name": tree.row.name, "run": tree.run.id, "path": tree.row.path}
         try:
-            plan = plan_removal(tree, busy)
-            if not dry_run:
-                remove_worktree(plan, home.store(create=True), wall_ms())
+            plan = _remove(tree, home, dry_run=dry_run)
         except WorktreeRefused as error:
             row |= {"removed": False, "reason": str(error)}
             text = f"{tree.row.name} stays: {error}"
