@@ -217,6 +217,20 @@ def test_the_workspace_is_restored_and_the_change_kept(trees: WorkTrees, repo: P
     assert trees.restore_worker() == ReviewEnd()
 
 
+@pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
+def test_a_change_that_git_status_does_not_show_is_restored_and_kept(trees: WorkTrees, repo: Path, bit: str) -> None:
+    git(repo, "update-index", bit, "a.txt")
+    (repo / "a.txt").write_text("the worker's\n")
+    copy = prepare(trees)
+    before = look(repo)
+    (repo / "a.txt").write_text("a person's\n")
+    (repo / "more.txt").write_text("more\n")
+    end = trees.finish_review(copy)
+    assert look(repo) == before
+    assert set(end.restored) == {"a.txt", "more.txt"}
+    assert git(repo, "show", f"{end.refs[0]}:a.txt") == "a person's"
+
+
 @pytest.mark.parametrize("change", ["index", "branch", "detached", "first commit", "link"])
 def test_each_kind_of_change_is_restored(trees: WorkTrees, repo: Path, tmp_path: Path, change: str) -> None:
     if change == "first commit":

@@ -117,6 +117,27 @@ def test_a_change_in_the_instant_of_the_last_add_is_kept(repo: Path) -> None:
     assert git(repo, "show", f"{ref}:a.txt") == "two"
 
 
+@pytest.mark.parametrize(
+    "bits", [("--assume-unchanged",), ("--skip-worktree",), ("--assume-unchanged", "--skip-worktree")]
+)
+def test_a_change_that_git_status_does_not_show_is_kept(repo: Path, bits: tuple[str, ...]) -> None:
+    for bit in bits:
+        git(repo, "update-index", bit, "a.txt", "gone.txt")
+    (repo / "a.txt").write_text("hidden\n")
+    marks = git(repo, "ls-files", "-v")
+    (ref,) = keep(repo, "git reset --hard").refs
+    assert git(repo, "show", f"{ref}:a.txt") == "hidden"
+    assert git(repo, "ls-files", "-v") == marks
+
+
+def test_files_outside_of_a_sparse_working_tree_are_not_deleted(repo: Path) -> None:
+    git(repo, "sparse-checkout", "set", "--no-cone", "/a.txt")
+    assert not (repo / "gone.txt").exists()
+    (repo / "a.txt").write_text("changed\n")
+    (ref,) = keep(repo, "git reset --hard").refs
+    assert git(repo, "show", f"{ref}:gone.txt") == "gone"
+
+
 def test_nothing_is_made_where_nothing_is_lost(repo: Path) -> None:
     assert keep(repo, "git clean -fdx") == Backup()
     assert keep(repo, "git restore .") == Backup()

@@ -135,6 +135,7 @@ def _build_commit(root: Git, head: str, discard: Discard, run_id: str, index: st
         # With its time, by which git recognizes files that were changed in the instant in which it was written.
         shutil.copy2(own_index, index)
     git = root._replace(env={**root.env, **_disable_filters(root), **HOST_IDENTITY, "GIT_INDEX_FILE": index})
+    _unhide_files(git)
     names = _list_changed_files(git, deletes_nested=discard.deletes_nested)
     head_tree = git.read("rev-parse", f"{head}^{{tree}}").strip() if head else ""
     staged = (git.run("write-tree") or "").strip()  # none during a merge with conflicts
@@ -160,6 +161,17 @@ def _disable_filters(git: Git) -> dict[str, str]:
     pairs = [(f"GIT_CONFIG_KEY_{at}", key) for at, (key, _) in enumerate(values)]
     pairs += [(f"GIT_CONFIG_VALUE_{at}", value) for at, (_, value) in enumerate(values)]
     return {**dict(pairs), "GIT_CONFIG_COUNT": str(len(values))}
+
+
+def _unhide_files(git: Git) -> None:
+    """Let the temporary index hide no change: assume-unchanged and skip-worktree do, and a checkout may discard it."""
+    listed = git.read("ls-files", "-z", "-v").split("\0")
+    marked = [line[2:] for line in listed if line[:1].islower() or line[:1] == "S"]
+    # A file outside of a sparse working tree is not on the disk, and was not deleted.
+    hidden = "".join(f"{name}\0" for name in marked if os.path.lexists(os.path.join(git.workspace, name)))
+    if hidden:
+        git.read("update-index", "-z", "--no-assume-unchanged", "--stdin", stdin=hidden)
+        git.read("update-index", "-z", "--no-skip-worktree", "--stdin", stdin=hidden)
 
 
 def _list_changed_files(git: Git, *, deletes_nested: bool) -> list[str]:
