@@ -72,6 +72,7 @@ class Scene:
             "prompt": "# Add a tree\n\nPlease, @bob.",
             "workspace": str(self.tree),
             "own_remotes": own,
+            "pr_remote": next(iter(own)),
         }
         values |= {"pr": READY, "pr_branch": "topic", "policy_version": 2} | spec
         new = NewRun(id="run-1", repository=str(self.tree), spec=Spec(**values), request="as asked")
@@ -215,7 +216,18 @@ def test_only_the_branch_of_the_run_is_pushed(scene: Scene) -> None:
 def test_another_remote_than_at_the_start_is_refused(scene: Scene) -> None:
     lease, run = scene.start()
     scene.git("remote", "set-url", "origin", "http://127.0.0.1:9/mallory/garden.git")
-    assert "not to where it did when the run was created" in scene.publish(lease, run)
+    own = f"http://{scene.forge.git.host}/octo/garden"
+    refused = f"not published: the remote origin is http://127.0.0.1:9/mallory/garden.git, but was {own} when the run"
+    assert scene.publish(lease, run) == f"{refused} was created: set it back, then resume the run"
+    # Nor if another remote of the repository had that address.
+    both = {**run.spec.own_remotes, "http://127.0.0.1:9/mallory/garden": "main"}
+    run = run._replace(spec=run.spec._replace(own_remotes=both))
+    assert scene.publish(lease, run).startswith(refused)
+    # Runs of earlier versions know only the addresses of all remotes.
+    old = run._replace(spec=run.spec._replace(pr_remote=""))
+    assert "but was not recorded when the run was created: start another run" in scene.publish(lease, old)
+    scene.git("remote", "set-url", "origin", f"{own}.git")
+    assert scene.publish(lease, old._replace(spec=old.spec._replace(own_remotes={own: "main"}))) == ""
 
 
 def test_uncommitted_work_and_another_tree_than_the_proved_one_are_not_pushed(scene: Scene) -> None:

@@ -197,6 +197,18 @@ def test_uncommitted_work_is_published_only_if_the_host_may_commit_it(garden: Ga
     check_once(garden, 1)
 
 
+def test_nothing_is_pushed_to_another_remote_that_the_agent_calls_origin(garden: Garden) -> None:
+    garden.git("remote", "add", "public", "http://127.0.0.1:9/octo/public.git")
+    command = "git remote set-url origin http://127.0.0.1:9/octo/public.git"
+    call = {"call": {"tool": "Bash", "input": {"command": command}, "run": command}}
+    words = ("Grow a tree.", "--proof", "test -s tree.txt", "--pr")
+    refused = garden.play(STEPS[0], STEPS[1], call, words=words)
+    assert refused.code == 1, refused
+    own = f"http://{garden.forge.git.host}/octo/garden"
+    assert f"origin is http://127.0.0.1:9/octo/public.git, but was {own} when the run was created" in refused.out
+    assert garden.forge.git.pushes == []
+
+
 def test_a_task_of_an_untrusted_project_publishes_nothing(garden: Garden) -> None:
     garden.task("grow", "---\npr: ready\nuntil: green\n---\nGrow a tree.\n")
     ended = garden.play(*STEPS, words=("--task", "grow"))

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from jackline.app.request import Request
 
 
-def find_branch(request: Request, workspace: str, branch: str, remotes: Mapping[str, str]) -> str:
-    """The branch to push: that of the run's worktree, or the one that is checked out; UsageError if it must not be."""
+def find_target(request: Request, workspace: str, branch: str, remotes: Mapping[str, str]) -> tuple[str, str]:
+    """The branch to push, of the run's worktree or the one that is checked out, and the address of its remote.
+
+    UsageError if it must not be pushed.
+    """
     if not os.path.exists(os.path.join(find_worktree(workspace), ".git")):
         raise UsageError(f"--pr needs a git repository, and {workspace} is not in one")
     git = Git(workspace=workspace, env=unbind_git_env(os.environ))
@@ -41,4 +44,4 @@ def find_branch(request: Request, workspace: str, branch: str, remotes: Mapping[
         raise UsageError(f"--pr: {branch} is the default branch of {ORIGIN}, which is never pushed to: add --worktree")
     if branch == request.pr_base:
         raise UsageError(f"--pr: {branch} cannot be merged into itself: add --worktree, or name another --pr-base")
-    return branch
+    return branch, address

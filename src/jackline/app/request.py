@@ -106,7 +106,7 @@ def build_new_run(request: Request, home: Home) -> NewRun:
     spec = build_spec(request, home, run_id)
     # Neither a newer policy nor another remote makes it another request, nor a commit on the branch it starts from.
     base = spec.worktree._replace(base=request.worktree_base, base_branch="")
-    asked = spec._replace(policy_version=1, own_remotes={}, worktree=base)
+    asked = spec._replace(policy_version=1, own_remotes={}, pr_remote="", worktree=base)
     names = _list_asked(request, home)
     if any(split_agent(name).account == AUTO or name == AUTO for name in names):  # the choice may differ the next time
         asked = asked._replace(agent=names[0], fallback=names[1:], agent_options={})
@@ -157,6 +157,7 @@ def build_spec(request: Request, home: Home, run_id: str = _NEW_ID) -> Spec:
     home.warnings += layers.notes
     rules = policy_files.merge_layers(request.rules, layers)
     remotes = read_own_remotes(workspace, os.environ)
+    pr_branch, pr_remote = _plan_pull_request(request, workspace, worktree.branch, remotes)
     return Spec(
         prompt=request.prompt,
         workspace=place,
@@ -207,7 +208,8 @@ def build_spec(request: Request, home: Home, run_id: str = _NEW_ID) -> Spec:
         pr=request.pr,
         pr_base=request.pr_base,
         until=request.until,
-        pr_branch=_plan_pull_request(request, workspace, worktree.branch, remotes),
+        pr_branch=pr_branch,
+        pr_remote=pr_remote,
     )
 
 
@@ -235,18 +237,18 @@ def _choose_reviewers(request: Request, home: Home) -> tuple[str, ...]:
     return tuple(agents.expand_account(home, agents.name_account(home.config, name))[0] for name in named)
 
 
-def _plan_pull_request(request: Request, workspace: str, branch: str, remotes: Mapping[str, str]) -> str:
-    """The branch that the host will push; empty without a pull request."""
+def _plan_pull_request(request: Request, workspace: str, branch: str, remotes: Mapping[str, str]) -> tuple[str, str]:
+    """The branch that the host will push, and the address that it will push to; empty without a pull request."""
     if not request.pr and (request.until or request.pr_base):
         raise UsageError(f"{'--until' if request.until else '--pr-base'} is for a pull request: add --pr")
     for name, value, known in (("pr", request.pr, (READY, DRAFT)), ("until", request.until, (GREEN, APPROVED, MERGED))):
         if value and value not in known:
             raise UsageError(f"{name} must be {', '.join(known[:-1])} or {known[-1]}, not '{shorten_name(value)}'")
     if not request.pr:
-        return ""
-    from jackline.app.pull_request_plan import find_branch
+        return "", ""
+    from jackline.app.pull_request_plan import find_target
 
-    return find_branch(request, workspace, branch, remotes)
+    return find_target(request, workspace, branch, remotes)
 
 
 def _limit_usd(home: Home, config: Config, names: Sequence[str]) -> int | None:

@@ -84,7 +84,7 @@ GREEN, APPROVED, MERGED = "green", "approved", "merged"  # what a run may wait f
     "fallback manners session requires_commit job strict approval_timeout_ms approval_answer ungated preface "
     "fork_of allowed replay share_workspace policy_version unmatched own_remotes profile labels "
     "review review_mode review_rounds plan done_signal proof_must_fail_first commit_work worktree pr pr_base until "
-    "pr_branch"
+    "pr_branch pr_remote"
 )
 class Spec(NamedTuple):
     """The request, frozen when the run starts: later changes of the settings must not affect a resume.
@@ -136,6 +136,7 @@ class Spec(NamedTuple):
     pr_base: str = ""
     until: str = ""  # what the run waits for once the pull request is open; empty: nothing
     pr_branch: str = ""  # the only branch that the host may push
+    pr_remote: str = ""  # the only address that it may push to, in normal form; empty in runs of earlier versions
     unknown: tuple[str, ...] = ()  # stored names of a newer version; not stored again, because such a run is refused
 
     @property

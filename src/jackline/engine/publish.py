@@ -142,11 +142,12 @@ class Publisher(NamedTuple):
             self._require_committed()
         url = read_push_address(self.git, ORIGIN)
         address = own_remotes.normalize_address(url, self.git.workspace)
-        if not url or address not in spec.own_remotes:
-            shown = remove_credentials(url)
-            now = f"now points to {shown}, not to where it did" if shown else "is missing, which it was not"
-            raise NotPublished(f"the remote {ORIGIN} {now} when the run was created")
-        if branch == spec.own_remotes[address]:
+        expected = spec.pr_remote or "".join(spec.own_remotes if len(spec.own_remotes) == 1 else ())
+        if not url or address != expected:  # the agent may have set it, to another remote of the repository, too
+            shown, before = remove_credentials(url) or "missing", expected or "not recorded"
+            why = f"the remote {ORIGIN} is {shown}, but was {before} when the run was created"
+            raise NotPublished(f"{why}: set it back, then resume the run" if expected else f"{why}: start another run")
+        if branch == spec.own_remotes.get(address):
             raise NotPublished(f"{branch} is the default branch of {ORIGIN}")
         repository = find_github_repository(address)
         if not repository:
