@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from jackline.digests import hash_text
 from jackline.domain.records import APPROVED, GREEN, MERGED
@@ -114,6 +114,11 @@ class PullRequestVerdict(NamedTuple):
     remarks: tuple[Remark, ...] = ()
 
 
+def build_url(repository: str, number: int) -> str:
+    """The address of a pull request: not the one that an answer names, because it goes into prompts."""
+    return f"https://{repository}/pull/{number}"
+
+
 def judge_pull_request(
     known: PullRequest, view: PullRequestView, until: str, told: Collection[str], at: int
 ) -> PullRequestVerdict:
@@ -192,7 +197,7 @@ def parse_pull_request(node: Mapping[str, Any]) -> PullRequestView | None:
     """A pull request from GitHub's answer; None if it is none."""
     number = node.get("number")
     head = _get_text(node, "headRefOid")
-    if not isinstance(number, int) or not head:
+    if not is_number(number) or not head:
         return None
     reviews = _list_nodes(node, "reviews")
     latest = {_get_login(one): one for one in reviews if _get_text(one, "state") in {"APPROVED", "CHANGES_REQUESTED"}}
@@ -263,6 +268,11 @@ def _is_persons(node: Mapping[str, Any]) -> bool:
 def _format_place(node: Mapping[str, Any]) -> str:
     path, line = _get_text(node, "path"), node.get("line")
     return f"{path}:{line}" if path and isinstance(line, int) else path
+
+
+def is_number(value: object) -> TypeGuard[int]:
+    """Whether a value of an answer can be the number of something on GitHub."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _list_nodes(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

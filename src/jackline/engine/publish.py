@@ -10,7 +10,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.pull_request import PullRequest, compute_next_look
+from jackline.domain.pull_request import PullRequest, build_url, compute_next_look, is_number
 from jackline.domain.pull_request_text import build_body, build_title
 from jackline.domain.records import DRAFT
 from jackline.domain.run_inputs import OPEN, Published
@@ -210,12 +210,12 @@ class Publisher(NamedTuple):
             commits = f"{known.commits} {target.commit}"
             first = compute_next_look(at, 0)
             return known._replace(head=target.commit, commits=commits, pushed_at=at, state=OPEN, next_at=first, quiet=0)
-        number, url, base = self._find_open(target) or self._create(repository, target, base)
+        number, base = self._find_open(target) or self._create(repository, target, base)
         return PullRequest(
             run_id=self.run.id,
             repository=target.repository,
             number=number,
-            url=url,
+            url=build_url(target.repository, number),
             branch=target.branch,
             base=base,
             head=target.commit,
@@ -228,15 +228,12 @@ class Publisher(NamedTuple):
             next_at=compute_next_look(at, 0),
         )
 
-    def _find_open(self, target: PublishTarget) -> tuple[int, str, str] | None:
-        """The number, the address and the base of the open pull request of the branch."""
+    def _find_open(self, target: PublishTarget) -> tuple[int, str] | None:
+        """The number and the base of the open pull request of the branch."""
         client = GitHubClient(target.repository, self.caller.env, self.caller.warden(), self.caller.wanted)
-        found = client.query(_OPEN_FIELDS, {"branch": target.branch}).get("pullRequests")
-        nodes: list[Mapping[str, Any]] = found.get("nodes") or [] if isinstance(found, dict) else []
-        own = [one for one in nodes if isinstance(one, dict) and one.get("isCrossRepository") is False]
-        return (int(own[0]["number"]), str(own[0]["url"]), str(own[0]["baseRefName"])) if own else None
+        return parse_open(client.query(_OPEN_FIELDS, {"branch": target.branch}))
 
-    def _create(self, repository: PushRepository, target: PublishTarget, base: str) -> tuple[int, str, str]:
+    def _create(self, repository: PushRepository, target: PublishTarget, base: str) -> tuple[int, str]:
         redact = self.store.redactor.redact
         spec = self.run.spec
         body = os.path.join(self.folder, "pull-request.md")
@@ -252,7 +249,7 @@ class Publisher(NamedTuple):
         output = self.caller.run(words, _GH_SECONDS, **repository.env)
         url = next((word for word in output.split() if _NUMBER.search(word)), "")
         if number := _NUMBER.search(url):
-            return int(number[1]), url, base
+            return int(number[1]), base
         if (found := self._find_open(target)) is not None:  # a probe found it
             return found
         raise NotPublished(f"gh opened a pull request of {target.branch}, but GitHub does not list it: resume the run")
@@ -262,6 +259,20 @@ def find_github_repository(address: str) -> str:
     """HOST/OWNER/NAME of a remote's address in normal form; empty if it cannot be one."""
     parts = own_remotes.find_repository(address).split("/")
     return "/".join(parts) if len(parts) == len(("host", "owner", "name")) and all(parts) else ""
+
+
+def parse_open(answer: Mapping[str, Any]) -> tuple[int, str] | None:
+    """The number and the base of the first pull request of the repository itself; GitHubFailed if it is unclear."""
+    found = answer.get("pullRequests")
+    nodes = found.get("nodes") if isinstance(found, dict) else None
+    if isinstance(nodes, list) and all(isinstance(one, dict) for one in nodes):
+        own = next((one for one in nodes if one.get("isCrossRepository") is False), None)
+        if own is None:
+            return None
+        number, base = own.get("number"), own.get("baseRefName")
+        if is_number(number) and isinstance(base, str) and base and base.isprintable() and " " not in base:
+            return number, base
+    raise GitHubFailed("GitHub lists the open pull requests of the branch in a form that jackline does not know")
 
 
 def parse_remote(listed: str, branch: str, base: str) -> RemoteState:
