@@ -33,15 +33,17 @@ class PullRequestServer(GitHubServer):
 
     # what happens on the server
 
-    def add_check(self, commit: str, name: str, conclusion: str = "", log: str = "") -> None:
-        """A check of a commit; without a conclusion it is running."""
+    def add_check(
+        self, commit: str, name: str, conclusion: str = "", log: str = "", *, is_another: bool = False
+    ) -> None:
+        """A check of a commit, which replaces the one of this name; without a conclusion it is running."""
         self._last += 1
         self.logs[self._last] = log
         url = f"https://{self.git.host}/octo/garden/actions/runs/1/job/{self._last}"
         status = "COMPLETED" if conclusion else "IN_PROGRESS"
         found = {"__typename": "CheckRun", "databaseId": self._last, "name": name, "status": status}
         found |= {"conclusion": conclusion or None, "title": None, "summary": None, "detailsUrl": url}
-        others = [one for one in self.checks.get(commit, []) if one["name"] != name]
+        others = [one for one in self.checks.get(commit, []) if is_another or one["name"] != name]
         self.checks[commit] = [*others, found]
 
     def add_remark(

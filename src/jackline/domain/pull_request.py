@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from jackline.digests import hash_text
 from jackline.domain.records import APPROVED, GREEN, MERGED
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
-from jackline.formatting import pluralize
+from jackline.formatting import format_line, pluralize
 from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FIRST_LOOK_MS = 60_000
 _LONGEST_WAIT_MS = 600_000
 _MOST_DOUBLINGS = 4
+_MOST_NAME = 80  # characters of a check's name
 NO_CHECKS_MS = 900_000  # after which a commit without any check will not get one
 _PASSED = frozenset({"SUCCESS", "NEUTRAL", "SKIPPED"})
 _MAY_BE_HEARD = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})  # others cannot have write access
@@ -68,9 +69,10 @@ class Feedback(NamedTuple):
 class CheckState(NamedTuple):
     """One check of a commit."""
 
-    name: str
+    name: str  # one printable line: anyone may choose it
     is_over: bool
     is_passed: bool
+    key: str = ""  # what tells it from another one of the same name
     job: int = 0  # of GitHub Actions, which has a log
     text: str = ""  # what the check itself reports
     url: str = ""
@@ -229,7 +231,7 @@ def _parse_check(node: Mapping[str, Any]) -> CheckState:
     if node.get("__typename") == "StatusContext":
         state = _get_text(node, "state")
         return CheckState(
-            name=_get_text(node, "context"),
+            name=_get_name(node, "context"),
             is_over=state not in {"PENDING", "EXPECTED"},
             is_passed=state == "SUCCESS",
             text=_get_text(node, "description"),
@@ -238,10 +240,11 @@ def _parse_check(node: Mapping[str, Any]) -> CheckState:
     job = node.get("databaseId")
     url = _get_text(node, "detailsUrl")
     return CheckState(
-        name=_get_text(node, "name"),
+        name=_get_name(node, "name"),
         is_over=_get_text(node, "status") == "COMPLETED",
         is_passed=_get_text(node, "conclusion") in _PASSED,
-        job=job if isinstance(job, int) and "/actions/" in url else 0,
+        key=str(job) if is_number(job) else "",
+        job=job if is_number(job) and "/actions/" in url else 0,
         text="\n".join(filter(None, (_get_text(node, "title"), _get_text(node, "summary")))),
         url=url,
     )
@@ -288,6 +291,10 @@ def _get_dict(node: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _get_text(node: Mapping[str, Any], name: str) -> str:
     value = node.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _get_name(node: Mapping[str, Any], name: str) -> str:
+    return format_line(_get_text(node, name), _MOST_NAME)
 
 
 def _get_login(node: Mapping[str, Any]) -> str:

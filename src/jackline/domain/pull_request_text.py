@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.pull_request import CHECK
 from jackline.domain.quoted_text import quote_text
 from jackline.domain.states import Proof
-from jackline.formatting import make_printable, make_readable, shorten_text
+from jackline.formatting import format_line, make_printable, make_readable, shorten_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,7 @@ _MOST_SUMMARY = 200
 _MENTION = re.compile(r"(?<![\w`/])@(?=\w)")
 _HEADING = re.compile(r"^[#>*\s-]+")
 _SHORT = 12
+_MOST_DETAIL = 1_000
 _MOST_FEEDBACK = 12_000  # characters of one text
 
 
@@ -59,11 +60,17 @@ def _remove_mentions(text: str) -> str:
     return _MENTION.sub("", text)
 
 
-def build_feedback_section(url: str, items: Sequence[Feedback]) -> str:
-    """What the checks and the people at a pull request say, for the prompt of the agent that works on it."""
+def build_feedback_section(url: str, items: Sequence[Feedback], detail: str) -> str:
+    """What the checks and the people at a pull request say, for the prompt of the agent that works on it.
+
+    Names of checks are quoted, too: whoever can add a check to the commit chooses them. `detail` is what the host saw.
+    """
     parts = [f"The pull request {url} has not been accepted yet. Make the necessary changes; jackline pushes them."]
+    parts += [f"Summary:\n{quote_text(format_line(detail, _MOST_DETAIL))}"] if detail else []
     for one in items:
-        what = f"The check {one.origin.rpartition('/')[2]} failed." if one.source == CHECK else "A comment:"
-        text = one.text[-_MOST_FEEDBACK:] if one.source == CHECK else one.text[:_MOST_FEEDBACK]
-        parts.append(f"{what}\n{quote_text(make_readable(text), one.author)}")
+        if one.source == CHECK:
+            text = f"Name of the check: {format_line(one.author)}\n\n{make_readable(one.text[-_MOST_FEEDBACK:])}"
+            parts.append(f"A check failed:\n{quote_text(text, 'a check')}")
+        else:
+            parts.append(f"A comment:\n{quote_text(make_readable(one.text[:_MOST_FEEDBACK]), one.author)}")
     return "\n\n".join(parts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.engine.command_runner import StillWanted, always_wanted, run_command
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.formatting import format_line
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 60.0
 _OUTPUT_BYTES = 8 * 1024 * 1024
+_MOST_REASON = 500
 _MAY_WRITE = frozenset({"admin", "maintain", "write"})
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})")
 SILENT = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "GH_PAGER": "cat", "NO_COLOR": "1"}
@@ -98,7 +100,7 @@ class GitHubClient(NamedTuple):
 
 def _require(done: CommandResult) -> bytes:
     if done.exit_code != 0:
-        text = " ".join(done.stderr_tail.decode(errors="replace").split())
+        text = format_line(done.stderr_tail.decode(errors="replace"), _MOST_REASON)
         raise GitHubFailed("gh took too long" if done.timed_out else text or f"gh ended with {done.exit_code}")
     return done.stdout_tail
 

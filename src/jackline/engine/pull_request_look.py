@@ -123,7 +123,7 @@ class PullRequestWatcher(NamedTuple):
         known, at = look.request, look.request.looked_at
         found = [_build_feedback(known, one, _cut_remark(one), at) for one in look.verdict.remarks]
         for check in look.verdict.failed[:_MOST_CHECKS]:
-            origin = f"{CHECK}-{known.head}/{check.name}"
+            origin = f"{CHECK}-{known.head}/{check.key or check.name}"
             text = _read_check_text(client, check)
             found.append(
                 Feedback(

@@ -105,12 +105,12 @@ def _build_feedback(store: Store, run: Run, failure: Failure, detail: str, *, kn
         case Failure.UNFINISHED:
             return [heading, build_done_reminder(run.spec.done_signal)]
         case Failure.PULL_REQUEST:
-            return [f"{heading} Reason: {detail}", *_build_pull_request_feedback(store, run)]
+            return [heading, *_build_pull_request_feedback(store, run, detail)]
         case _:
             return [f"{heading} Reason: {detail}" if detail else heading]
 
 
-def _build_pull_request_feedback(store: Store, run: Run) -> list[str]:
+def _build_pull_request_feedback(store: Store, run: Run, detail: str) -> list[str]:
     """What is new at the pull request: no turn of an earlier iteration has got it."""
     from jackline.domain.pull_request_text import build_feedback_section
 
@@ -119,7 +119,7 @@ def _build_pull_request_feedback(store: Store, run: Run) -> list[str]:
         return []
     earlier = {turn.number for turn in turns if turn.iteration < run.status.iteration}
     new = [one for one in store.pull_requests.list_feedback(run.id) if one.turn not in {0, *earlier}]
-    return [build_feedback_section(request.url, new)]
+    return [build_feedback_section(request.url, new, detail)]
 
 
 def _knows_feedback(run: Run, work: WorkSession) -> bool:
