@@ -237,3 +237,21 @@ def test_a_living_service_delivers_and_the_command_only_wakes_it(place: Place) -
         assert place.end_of(service).code == 0
     assert len(server.requests) == 2
     assert row["kind"] == "run.succeeded"
+
+
+def test_once_delivers_for_other_commands_while_it_works(place: Place) -> None:
+    with NtfyServer() as server:
+        set_up(place, ntfy_table(server))
+        script = place.script({"wait_for": place.path("go")}, name="slow.json")
+        other = place.folder / "other"
+        other.mkdir()
+        assert place.type("enqueue", "--script", script, "--agent", "scripted", cwd=other).code == 0
+        service = place.start("serve", "--once", "--json")
+        assert service.stdout is not None
+        while json.loads(service.stdout.readline())["event"] != "claimed":
+            pass
+        assert place.play(SAY).code == 0
+        server.wait_for_message(TOPIC, "succeeded")
+        place.let_go("go")
+        assert place.end_of(service).code == 0
+    assert len(server.requests) == 2

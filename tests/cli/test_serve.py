@@ -145,6 +145,17 @@ def test_a_second_signal_ends_the_drain(place: Place) -> None:
     assert show(place)["reason"] == "retry"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_once_as_it_stops_every_service(place: Place, number: signal.Signals) -> None:
+    enqueue(place, *wait_step(place))
+    service = serve(place, "--once")
+    place.wait_for("one.begun")
+    service.send_signal(number)
+    assert read_event(service, "stopping")
+    assert service.wait(60) == 0
+    assert (show(place)["state"], show(place)["reason"]) == ("waiting", "retry")
+
+
 @pytest.mark.parametrize("boot", ["this", "another"])
 def test_the_runs_of_a_killed_service_are_taken_up_at_once(any_place: Place, boot: str) -> None:
     """Neither the lease nor the poll ends within the test."""

@@ -60,7 +60,7 @@ class Stage:
         return service
 
     def work_once(self) -> Service:
-        service = self._build(ServiceOptions(2, POLL, once=True))
+        service = self._build(ServiceOptions(2, POLL))
         try:
             service.run_once()
         finally:
@@ -532,6 +532,65 @@ def test_once_reports_a_failed_task(stage: Stage, monkeypatch: pytest.MonkeyPatc
     stage.queue("one")
     assert stage.work_once().has_failed
     assert stage.state("one") == SUCCEEDED
+
+
+def test_while_it_works_once_does_the_tasks_of_every_service(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes see a living service, and leave their notices to it."""
+    calls: list[str] = []
+
+    def look(_context: ServiceContext) -> float:
+        calls.append(threading.current_thread().name)
+        return NEVER
+
+    monkeypatch.setitem(HOOKS, "service_tasks", (f"{__name__}:list_tasks",))
+    monkeypatch.setitem(TASKS, "looks", look)
+    stage.gated("one")
+    thread = threading.Thread(target=stage.work_once)
+    thread.start()
+    stage.await_begun("one")
+    assert stage.home.has_service()
+    wait_until(lambda: "task-looks" in calls, 60)
+    before = len(calls)
+    stage.home.wake_services()
+    wait_until(lambda: len(calls) > before, 60)
+    stage.let_go("one")
+    thread.join()
+    assert stage.state("one") == SUCCEEDED
+    assert calls[-1] != "task-looks"  # the last look comes after the run
+    assert "task-looks" not in [one.name for one in threading.enumerate()]
+
+
+def test_once_starts_what_its_last_look_creates(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    created: list[str] = []
+
+    def create(context: ServiceContext) -> float:
+        there = Stage(context.home, stage.folder)
+        if not created and there.state("one") == SUCCEEDED:
+            created.append(there.queue("two"))
+        return NEVER
+
+    monkeypatch.setitem(HOOKS, "service_tasks", (f"{__name__}:list_tasks",))
+    monkeypatch.setitem(TASKS, "creates", create)
+    stage.queue("one")
+    stage.work_once()
+    assert stage.state("two") == SUCCEEDED
+
+
+def test_what_comes_when_once_has_nothing_left_to_do_is_not_left_behind(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that saw a living service may have written its notice after the last look of that service."""
+    looks: list[bool] = []
+
+    def look(context: ServiceContext) -> float:
+        looks.append(context.home.has_service())
+        return NEVER
+
+    monkeypatch.setitem(HOOKS, "service_tasks", (f"{__name__}:list_tasks",))
+    monkeypatch.setitem(TASKS, "looks", look)
+    stage.home.store(create=True)
+    stage.work_once()
+    assert looks == [True, False]
 
 
 # presence

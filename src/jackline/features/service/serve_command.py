@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INSIDE_RUN = ()
 NEEDS_PROJECT = False  # each run has the settings of its own project
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SIGNALLED, _RUN_LEFT = "signalled", "run left"
+_SIGNALLED, _RUN_LEFT, _FINISHED = "signalled", "run left", "finished"
 
 
 def configure(parser: CommandParser) -> None:
@@ -55,9 +55,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     is_under_systemd = bool(os.environ.get("JOURNAL_STREAM"))
     quiet = is_under_systemd if args.quiet is None else args.quiet
     log = ServiceLog(out, quiet=quiet, times=not is_under_systemd)
-    options = ServiceOptions(
-        slots=home.config.get_int("slots"), poll_seconds=home.config.get_float("poll_seconds"), once=args.once
-    )
+    options = ServiceOptions(slots=home.config.get_int("slots"), poll_seconds=home.config.get_float("poll_seconds"))
     if args.env_file is not None:
         read_home_environ(home.config)  # ConfigError if it cannot be used; that of the settings is checked by each run
     home.create()
@@ -75,10 +73,10 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     log.report("started", f"service {service.id} started: {home.path}, {slots}", service=service.id, home=home.path)
     try:
         if args.once:
-            service.run_once()
+            service.start_once(lambda: events.put(_FINISHED))
         else:
             service.start()
-            _wait_and_drain(service, events, home.config.get_float("drain_seconds"), log)
+        _wait_and_drain(service, events, home.config.get_float("drain_seconds"), log)
     finally:
         service.close()
         log.report("stopped", f"service {service.id} stopped", service=service.id)
@@ -86,9 +84,10 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 
 
 def _wait_and_drain(service: Service, events: queue.SimpleQueue[str], drain_seconds: float, log: ServiceLog) -> None:
-    """Wait for a signal, then for the runs; a second signal interrupts them at once."""
-    while events.get() != _SIGNALLED:
-        pass
+    """Wait for a signal, then for the runs; a second signal interrupts them at once. `--once` may end before one."""
+    while (event := events.get()) != _SIGNALLED:
+        if event == _FINISHED:
+            return
     log.report("stopping", "stopping: no new run is started", service=service.id)
     service.refuse_work()
     until = time.monotonic() + drain_seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from jackline import clock
@@ -41,7 +42,6 @@ class ServiceOptions(NamedTuple):
 
     slots: int
     poll_seconds: float
-    once: bool = False  # do what is due now, then end
 
 
 class _TaskError(NamedTuple):
@@ -92,6 +92,7 @@ class Service:
         self._updates: AbstractContextManager[object] | None = None
         self._threads: list[threading.Thread] = []
         self._settings = SettingsWatch(home)
+        self._has_task_threads = False
         self.has_failed = False  # whether a task of `--once` failed
 
     @property
@@ -126,8 +127,56 @@ class Service:
     def start(self) -> None:
         """Start the threads."""
         self._listen()
-        self._start_tasks([*self._list_own_tasks(), ServiceTask("settings", self._reload)])
+        self._start_all_tasks(ServiceTask("dispatch", self._dispatch))
+
+    def start_once(self, on_end: Callable[[], None]) -> None:
+        """Start a thread that does what is due, then calls `on_end`: the caller can wait for signals meanwhile."""
+
+        def work() -> None:
+            try:
+                self.run_once()
+            finally:
+                on_end()
+
+        self._threads.append(threading.Thread(target=work, name="once", daemon=True))
+        self._threads[-1].start()
+
+    def run_once(self) -> None:
+        """Be a service until nothing is left to do."""
+        self._listen()
+        while self._look_and_work():
+            pass
+        if self._presence is not None:
+            self._presence.refuse_work()
+        # What came before that was left to this service.
+        while self._look_and_work():
+            pass
+
+    def _look_and_work(self) -> bool:
+        """Let each task look once, then work on runs until none may start; whether there was one."""
+        for task in (ServiceTask("presence", self._renew), *self._list_feature_tasks()):
+            self._run_task(task, once=True)
+        worked: list[bool] = []
+
+        def work(context: ServiceContext) -> float:
+            worked.append(self._dispatch_until_idle(context))
+            return 0.0
+
+        self._run_task(ServiceTask("dispatch", work), once=True)
+        return any(worked) and not self._bell.is_stopping
+
+    def _start_all_tasks(self, *more: ServiceTask) -> None:
+        self._has_task_threads = True
+        self._start_tasks([ServiceTask("presence", self._renew), ServiceTask("settings", self._reload), *more])
         self._start_tasks(self._list_feature_tasks(), self._settings.version)
+
+    def _end_all_tasks(self) -> None:
+        """End the threads of the tasks, each after what it does just now."""
+        self._has_task_threads = False
+        self._bell.ring()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
 
     def _start_tasks(self, tasks: list[ServiceTask], version: int | None = None) -> None:
         """Start a thread for each task; those of a version of the settings end with it."""
@@ -139,24 +188,11 @@ class Service:
             self._threads.append(thread)
             thread.start()
 
-    def run_once(self) -> None:
-        """Do what is due now: the tasks of the features, the runs, and the tasks once more."""
-        looks = [*self._list_own_tasks()[:1], *self._list_feature_tasks()]
-        for task in looks:
-            self._run_task(task)
-        dispatch = ServiceTask("dispatch", self._dispatch_until_idle)
-        self._run_task(dispatch)
-        for task in looks:
-            self._run_task(task)
-
     def _listen(self) -> None:
         if "://" in self._home.database:
             self._listener = PostgresListener(self._home.database, self._bell.ring)
         elif self._presence is not None and os.path.exists(self._presence.pipe_path):
             self._listener = PipeListener(self._presence.pipe_path, self._bell.ring)
-
-    def _list_own_tasks(self) -> list[ServiceTask]:
-        return [ServiceTask("presence", self._renew), ServiceTask("dispatch", self._dispatch)]
 
     def _list_feature_tasks(self) -> list[ServiceTask]:
         return [task for tasks in call_hook("service_tasks", self._settings.home) for task in tasks]
@@ -190,22 +226,35 @@ class Service:
 
     # tasks
 
-    def _run_task(self, task: ServiceTask, version: int | None = None) -> None:
-        """Call the task again and again; after an error, start it anew with a growing pause."""
+    def _run_task(self, task: ServiceTask, version: int | None = None, *, once: bool = False) -> None:
+        """Call the task again and again; after an error, start it anew with a growing pause. `once`: call it once."""
         pause, longest = _FAILURE_SECONDS
         last_error = ""
-        while error := self._call_until_error(task, version):
+        while error := self._call_until_error(task, version, once=once):
             if error.text != last_error or error.calls:
                 self._report("problem", f"{task.name}: {error.text}", task=task.name, error=error.text)
-            if self._options.once:
+            if once:
                 self.has_failed = True
                 return
             pause = _FAILURE_SECONDS[0] if error.calls else min(2 * pause, longest)
             last_error = error.text
-            if self._bell.wait_for_stop(pause):
+            if self._wait_for_end(pause, version):
                 return
 
-    def _call_until_error(self, task: ServiceTask, version: int | None) -> _TaskError | None:
+    def _wait_for_end(self, seconds: float, version: int | None) -> bool:
+        """Wait for some seconds; True if the threads of the tasks of these settings shall end."""
+        until = time.monotonic() + seconds
+        rings = self._bell.rings
+        while self._is_task_wanted(version) and (left := until - time.monotonic()) > 0:
+            if self._bell.wait(rings, left):
+                return True
+            rings = self._bell.rings
+        return not self._is_task_wanted(version)
+
+    def _is_task_wanted(self, version: int | None) -> bool:
+        return self._has_task_threads and version in {None, self._settings.version}
+
+    def _call_until_error(self, task: ServiceTask, version: int | None, *, once: bool) -> _TaskError | None:
         """Call the task whenever something changes; None when the service stops, or has other settings."""
         calls = 0
         try:
@@ -214,14 +263,14 @@ class Service:
                     home,
                     self.id,
                     self._bell,
-                    once=self._options.once,
-                    is_wanted=lambda: version in {None, self._settings.version},
+                    once=once,
+                    is_wanted=lambda: once or self._is_task_wanted(version),
                 )
                 while not context.is_stopping:
                     context.begin()
                     seconds = task.run(context)
                     calls += 1
-                    if self._options.once or context.wait(seconds):
+                    if once or context.wait(seconds):
                         break
         except JacklineError as error:
             return _TaskError(str(error), calls)
@@ -250,15 +299,26 @@ class Service:
         seconds = self._options.poll_seconds if wake_at is None else (wake_at - at) / 1000
         return self._dispatcher.find_next_look(min(seconds, self._options.poll_seconds))
 
-    def _dispatch_until_idle(self, context: ServiceContext) -> float:
-        """Start what may start, until nothing is left to do."""
-        while True:
-            rings = self._bell.rings
-            started = self._dispatcher.look(context)
-            if not started and not self._dispatcher.is_busy:
-                return 0.0
-            if self._bell.wait(rings, self._options.poll_seconds):
-                return 0.0
+    def _dispatch_until_idle(self, context: ServiceContext) -> bool:
+        """Start what may start, until nothing is left to do; whether there was something.
+
+        Meanwhile the tasks of the features run as in every service: other processes rely on it.
+        """
+        has_worked = False
+        try:
+            while True:
+                rings = self._bell.rings
+                started = self._dispatcher.look(context)
+                if not started and not self._dispatcher.is_busy:
+                    return has_worked
+                if not has_worked:
+                    has_worked = True
+                    self._start_all_tasks()
+                if self._bell.wait(rings, self._options.poll_seconds):
+                    return has_worked
+        finally:
+            if has_worked:
+                self._end_all_tasks()
 
     def _on_run_left(self) -> None:
         self._bell.ring()

@@ -83,11 +83,6 @@ class Bell:
             self._changed.wait_for(lambda: self._is_stopping or self._rings != since, max(0.0, seconds))
             return self._is_stopping
 
-    def wait_for_stop(self, seconds: float) -> bool:
-        """Wait for some seconds; True if the threads shall end."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._is_stopping, seconds)
-
 
 class PipeListener:
     """Rings the bell whenever a process writes into the pipe of this service."""
