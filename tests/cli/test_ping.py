@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,7 +24,7 @@ class PingServer:
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, str]] = []
-        self.answer = 200
+        self.answer, self.text = 200, ""
         remember = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -33,6 +34,7 @@ class PingServer:
                 remember.seen.append((parts.path, parse_qs(parts.query)["rid"][0], body))
                 self.send_response(remember.answer)
                 self.end_headers()
+                self.wfile.write(remember.text.encode())
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -99,6 +101,40 @@ def test_what_a_dead_server_missed_is_sent_by_the_next_command(place: Place, pin
     pings.seen.clear()
     assert place.play(SAY, words=("--run-id", "two")).code == 0
     assert pings.paths == [""]  # a late start would look like another run
+
+
+def dead_url() -> str:
+    """An address at which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}/{SECRET}"
+
+
+def test_a_dead_server_keeps_no_other_from_being_asked(place: Place, pings: PingServer) -> None:
+    """One is gone, and one takes each request and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        urls = {"gone": dead_url(), "silent": f"http://127.0.0.1:{silent.getsockname()[1]}/{SECRET}"}
+        for name, url in urls.items():
+            assert place.type("enqueue", "--script", place.script(SAY), "--ping", url, "--run-id", name).code == 0
+            assert place.type("cancel", name).code == 0
+        assert place.play(SAY, words=("--ping", pings.url)).code == 0
+        assert pings.paths == ["/start", ""]
+
+
+def test_a_ping_that_is_stuck_is_listed_by_its_run(place: Place, pings: PingServer) -> None:
+    pings.answer = 404
+    pings.text = f"/{SECRET} is not known"
+    assert place.play(SAY, words=("--ping", pings.url, "--run-id", "one")).code == 0
+    listed = place.type("notices", "--stuck")
+    assert "ping.success" in listed.out
+    assert "the server answered 404" in listed.err
+    (start, end) = sorted(place.type("notices", "--stuck", "--json").rows, key=lambda row: str(row["kind"]))
+    assert (start["kind"], end["kind"], end["subject"]) == ("ping.start", "ping.success", "run:one")
+    beat = place.type("heartbeat")
+    assert (beat.code, beat.out) == (1, "2 pings not delivered: jackline notices --stuck\n")
+    assert SECRET not in listed.out + listed.err + str(end) + beat.out
+    pings.answer, pings.seen = 200, []
+    retried = place.type("notices", "--retry", str(end["id"]))
+    assert (retried.code, pings.paths[-1]) == (0, ""), retried
 
 
 def test_an_address_is_never_shown(place: Place, pings: PingServer) -> None:

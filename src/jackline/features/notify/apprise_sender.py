@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,14 +11,13 @@ from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.errors import ChannelDown, ConfigError
 from jackline.features.notify import apprise_child
 from jackline.features.notify.channel import HIGH, MAX
-from jackline.features.notify.channel_secrets import read_secret
+from jackline.features.notify.channel_secrets import hide_url, read_secret
 from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from jackline.features.notify.channel import Channel, ChannelMessage
     from jackline.features.notify.sending import SendContext
 
-_SHORTEST_SECRET = 4
 _SHOWN = 200
 
 
@@ -49,13 +47,5 @@ def send(channel: Channel, message: ChannelMessage, context: SendContext) -> Non
         raise ConfigError(f"[channels.{channel.name}] url: Apprise does not know such a URL; see docs/notices.md")
     if result.exit_code != 0:
         lines = (result.stdout_tail or result.stderr_tail).decode(errors="replace").strip().splitlines()
-        reason = make_printable(_hide_url(lines[-1], url))[:_SHOWN] if lines else "it was not sent"
+        reason = make_printable(hide_url(lines[-1], url))[:_SHOWN] if lines else "it was not sent"
         raise ChannelDown(f"Apprise: {reason}")
-
-
-def _hide_url(text: str, url: str) -> str:
-    """The text without any part of the URL."""
-    for part in sorted(re.split(r"[/:@?&=]+", url), key=len, reverse=True):
-        if len(part) >= _SHORTEST_SECRET:
-            text = text.replace(part, "***")
-    return text

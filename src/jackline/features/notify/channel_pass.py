@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from jackline.features.notify.messages import build_message
 from jackline.features.notify.sending import SendContext, send_message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from jackline.app.home import Home
     from jackline.features.notify.channel import Channel
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 _FAR_AHEAD_MS = 10**15
 _LEAST_SECONDS = 0.05
+
+
+def find_due_time(at: int, *, ignores_backoff: bool) -> int:
+    """Up to which time rows are sent: also those whose next attempt is later, if their backoff is ignored."""
+    return at + _FAR_AHEAD_MS if ignores_backoff else at
 
 
 class ChannelPass:
@@ -46,6 +52,9 @@ class ChannelPass:
         self._context = SendContext(os.environ, home.path, terminal)
         self._deliveries = DeliveryStore(home.store())
 
+    def _list_due(self, at: int, due: int) -> list[Delivery]:
+        return self._deliveries.list_due(self.channel.name, at, due)
+
     def _send(self, claimed: Delivery, timeout_s: float) -> None:
         notice = self._deliveries.get_notice(claimed.notice_id)
         if notice is None:
@@ -63,8 +72,8 @@ class ChannelPass:
     def send_due(self) -> None:
         """Send what is due, the row that waits longest first."""
         at = clock.wall_ms()
-        due = at + _FAR_AHEAD_MS if self._ignores_backoff else at
-        for delivery in self._deliveries.list_due(self.channel.name, at, due):
+        due = find_due_time(at, ignores_backoff=self._ignores_backoff)
+        for delivery in self._list_due(at, due):
             left = self._until - time.monotonic()
             if self.is_down or self._is_stopping() or left < _LEAST_SECONDS:
                 return
@@ -82,3 +91,15 @@ class ChannelPass:
             else:
                 self._deliveries.close(claimed, SENT, clock.wall_ms())
                 self.counts[SENT] += 1
+
+
+def run_passes(passes: Sequence[ChannelPass], until: float) -> None:
+    """Run each pass in its own thread, so that a dead server delays no other; an unexpected error is raised here."""
+    threads = [threading.Thread(target=one.run, name=f"deliver-{one.channel.name}", daemon=True) for one in passes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    for one in passes:
+        if one.error is not None:
+            raise one.error

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from jackline.features.notify.channel import Channel
 
+_SHORTEST_SECRET = 4
 _TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}")
 
 
@@ -54,3 +55,11 @@ def read_secret(channel: Channel, key: str, environ: Mapping[str, str]) -> str:
     if not value.isprintable():
         raise ConfigError(f"{where}: {path} must have one line, with the secret alone")
     return value
+
+
+def hide_url(text: str, url: str) -> str:
+    """The text without any part of the URL."""
+    for part in sorted(re.split(r"[/:@?&=]+", url), key=len, reverse=True):
+        if len(part) >= _SHORTEST_SECRET:
+            text = text.replace(part, "***")
+    return text

@@ -5,18 +5,16 @@ A row is claimed before its message is sent. A channel that does not work is lef
 
 from __future__ import annotations
 
-import threading
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.features.notify.channel import is_wanted
-from jackline.features.notify.channel_pass import ChannelPass
+from jackline.features.notify.channel_pass import ChannelPass, run_passes
 from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery_store import SENT, STUCK, DeliveryStore
 from jackline.features.notify.messages import list_labels
-from jackline.features.notify.ping import PingPass
+from jackline.features.notify.ping import list_ping_passes
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -47,22 +45,16 @@ def deliver_due(
     channels, problems = load_channels(home.config)
     home.warnings += problems
     plan_deliveries(home, channels)
-    passes = [
+    passes: list[ChannelPass] = [
         ChannelPass(home, channel, owner, until, ignores_backoff=ignores_backoff, terminal=terminal)
         for channel in channels
     ]
-    passes.append(PingPass(home, owner, until, ignores_backoff=ignores_backoff))
-    threads = [threading.Thread(target=one.run, name=f"deliver-{one.channel.name}", daemon=True) for one in passes]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, until - time.monotonic()))
+    passes += list_ping_passes(home, owner, until, ignores_backoff=ignores_backoff)
+    run_passes(passes, until)
     total: Counter[str] = Counter()
     for one in passes:
         total.update(one.counts)
-        if one.error is not None:
-            raise one.error
-    down = tuple(one.channel.name for one in passes if one.is_down)
+    down = tuple(dict.fromkeys(one.channel.name for one in passes if one.is_down))
     return DeliveryCounts(sent=total[SENT], postponed=total["postponed"], stuck=total[STUCK], down=down)
 
 

@@ -15,7 +15,7 @@ from jackline.errors import Ambiguous, NotFound
 from jackline.named import NamedTuple, stored_as
 from jackline.store import rows
 from jackline.store.driver import clean
-from jackline.store.parts import PING_CHANNEL, StorePart
+from jackline.store.parts import PING_CHANNEL, PingEvent, StorePart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,6 +30,7 @@ _PAGE = 200
 _REMOVED = 10**15  # the start of a channel that is not configured
 _LONGEST_WAIT_MS = 2 * 3_600_000
 _LONGEST_ERROR = 500
+_MOST_STUCK_PINGS = 1_000
 
 
 @stored_as("notice_id channel state attempts next_at owner claimed_until error created_at sent_at")
@@ -78,6 +79,11 @@ class ListedNotice(NamedTuple):
     notice: OutboxNotice
     delivered_at: int | None  # when nothing was left to do
     deliveries: tuple[Delivery, ...]
+
+    @property
+    def is_ping(self) -> bool:
+        """Whether it stands for the request of a run's address."""
+        return any(delivery.channel == PING_CHANNEL for delivery in self.deliveries)
 
     @property
     def is_stuck(self) -> bool:
@@ -241,6 +247,14 @@ class DeliveryStore(StorePart):
         row = self._one("next_delivery_at", {"channel": channel})
         return row[0] if row else None
 
+    def list_stuck(self, run_id: str = "", limit: int = 100) -> list[ListedNotice]:
+        """The notices that a channel did not take, and the pings that a server did not; newest first."""
+        notices = self.list_notices(run_id, limit, stuck_only=True)
+        values = {"channel": PING_CHANNEL, "limit": _MOST_STUCK_PINGS}
+        pings = [_build_listed_ping(Delivery(*row)) for row in self._all("stuck_pings", values)]
+        found = [*notices, *(one for one in pings if run_id in {"", one.notice.run_id})]
+        return sorted(found, key=lambda one: -one.notice.created_at)[:limit]
+
     def list_notices(self, run_id: str = "", limit: int = 100, *, stuck_only: bool = False) -> list[ListedNotice]:
         """The stuck notices first, then the newest; `run_id`: only those about a run."""
 
@@ -286,3 +300,23 @@ class DeliveryStore(StorePart):
 
     def _cut_error(self, error: str) -> str:
         return clean(self.redactor.redact(error))[:_LONGEST_ERROR]
+
+
+def parse_ping_id(notice_id: str) -> tuple[PingEvent, str]:
+    """The event and the run of the row of a ping."""
+    kind, run_id, *_ = notice_id.split(":")
+    return PingEvent(kind.removeprefix("ping.")), run_id
+
+
+def _build_listed_ping(delivery: Delivery) -> ListedNotice:
+    """A ping as it is listed: by its run, because its address is a secret."""
+    event, run_id = parse_ping_id(delivery.notice_id)
+    notice = OutboxNotice(
+        id=delivery.notice_id,
+        created_at=delivery.created_at,
+        kind=f"ping.{event}",
+        subject=f"run:{run_id}",
+        title=f"the address of run {run_id} was not reached",
+        body="",
+    )
+    return ListedNotice(notice=notice, delivered_at=None, deliveries=(delivery,))

@@ -30,7 +30,11 @@ INSIDE_RUN = ("*",)  # reading; the flags that send are refused below
 
 def configure(parser: CommandParser) -> None:
     parser.add_argument("--run", metavar="RUN", help=f"only those of {RUN_HELP}")
-    parser.add_argument("--stuck", action="store_true", help="only those that a channel has not accepted yet")
+    parser.add_argument(
+        "--stuck",
+        action="store_true",
+        help="only those that a channel or a pinged server has not accepted yet",
+    )
     parser.add_argument("--limit", metavar="N", type=parse_count, help=f"at most N (default {_DEFAULT_LIMIT})")
     parser.add_argument("--deliver", action="store_true", help="deliver what is due now, for three seconds at most")
     parser.add_argument(
@@ -67,7 +71,8 @@ def _list(args: Namespace, home: Home, out: Output) -> int:
     listed: list[ListedNotice] = []
     if not home.is_new:
         deliveries = DeliveryStore(home.store())
-        listed = deliveries.list_notices(run_id, args.limit or _DEFAULT_LIMIT, stuck_only=args.stuck)
+        list_them = deliveries.list_stuck if args.stuck else deliveries.list_notices
+        listed = list_them(run_id, args.limit or _DEFAULT_LIMIT)
     if out.json:
         out.print_json_lines(_to_json(one) for one in listed)
         return 0
@@ -95,9 +100,9 @@ def _retry(deliveries: DeliveryStore, text: str, out: Output) -> None:
 def _deliver(home: Home, out: Output) -> int:
     from jackline.features.notify.after_work import deliver_in_child
 
-    if not home.config.channels:
-        if not home.is_new:
-            DeliveryStore(home.store()).skip_removed((), clock.wall_ms())
+    if not home.config.channels and not home.is_new:
+        DeliveryStore(home.store()).skip_removed((), clock.wall_ms())
+    if not home.config.channels and (home.is_new or not home.store().notices.has_open_ping()):
         raise UsageError("no channel is configured; see docs/notices.md")
     if home.has_service():
         home.wake_services()

@@ -10,12 +10,14 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from jackline import clock
 from jackline.diagnostic_log import LOG
 from jackline.domain.states import TERMINAL
-from jackline.errors import JacklineError, MessageNotNeeded
+from jackline.errors import ChannelDown, JacklineError, MessageNotNeeded, MessageRefused
 from jackline.features.notify.channel import Channel
-from jackline.features.notify.channel_pass import ChannelPass
-from jackline.features.notify.delivery_store import DeliveryStore
+from jackline.features.notify.channel_pass import ChannelPass, find_due_time, run_passes
+from jackline.features.notify.channel_secrets import hide_url
+from jackline.features.notify.delivery_store import DeliveryStore, parse_ping_id
 from jackline.formatting import format_cost, format_duration, make_printable
 from jackline.store.parts import PING_CHANNEL, PingEvent
 
@@ -29,24 +31,29 @@ if TYPE_CHECKING:
 _SUFFIXES = {PingEvent.START: "/start", PingEvent.SUCCESS: "", PingEvent.FAIL: "/fail"}
 _TIMEOUT_S = 10.0
 _MOST_BODY = 1_000
+_MOST_ROWS = 5_000  # those of a dead server must not hide those of another
 _JOIN_SECONDS = 0.5
 _started: dict[str, threading.Thread] = {}  # by the owner of their claims
 
 
 class PingPass(ChannelPass):
-    """One look at the addresses that are to be requested."""
+    """One look at the addresses of one server that are to be requested."""
 
     def __init__(
         self,
         home: Home,
+        rows: list[Delivery],
         owner: str,
         until: float,
         *,
-        ignores_backoff: bool = False,
         is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         channel = Channel(name=PING_CHANNEL, type="ping", options={}, timeout_s=_TIMEOUT_S)
-        super().__init__(home, channel, owner, until, ignores_backoff=ignores_backoff, is_stopping=is_stopping)
+        super().__init__(home, channel, owner, until, is_stopping=is_stopping)
+        self._rows = rows
+
+    def _list_due(self, _at: int, _due: int) -> list[Delivery]:
+        return self._rows
 
     def _send(self, claimed: Delivery, timeout_s: float) -> None:
         from jackline.features.notify.http_request import post
@@ -59,13 +66,30 @@ class PingPass(ChannelPass):
         if event is PingEvent.START and claimed.attempts > 1 and run.status.state in TERMINAL:
             raise MessageNotNeeded("the run has ended in the meantime: the server would wait for another end")
         body = store.redactor.redact(describe_ping(run, event))[:_MOST_BODY].encode()
-        post(build_ping_url(url, event, run_id), body, {"Content-Type": "text/plain; charset=utf-8"}, timeout_s)
+        try:
+            post(build_ping_url(url, event, run_id), body, {"Content-Type": "text/plain; charset=utf-8"}, timeout_s)
+        except (ChannelDown, MessageRefused) as error:  # a server may repeat the path
+            raise type(error)(hide_url(str(error), url.partition("://")[2].partition("/")[2])) from None
 
 
-def parse_ping_id(notice_id: str) -> tuple[PingEvent, str]:
-    """The event and the run of a row."""
-    kind, run_id, *_ = notice_id.split(":")
-    return PingEvent(kind.removeprefix("ping.")), run_id
+def list_ping_passes(
+    home: Home,
+    owner: str,
+    until: float,
+    *,
+    ignores_backoff: bool = False,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> list[PingPass]:
+    """One pass for each server with addresses that are due: a dead one keeps no other from being asked."""
+    from urllib.parse import urlsplit
+
+    at = clock.wall_ms()
+    due = find_due_time(at, ignores_backoff=ignores_backoff)
+    rows: dict[str, list[Delivery]] = {}
+    for row in DeliveryStore(home.store()).list_due(PING_CHANNEL, at, due, _MOST_ROWS):
+        url = home.store().notices.find_ping(parse_ping_id(row.notice_id)[1])
+        rows.setdefault(urlsplit(url).netloc, []).append(row)
+    return [PingPass(home, found, owner, until, is_stopping=is_stopping) for found in rows.values()]
 
 
 def build_ping_url(url: str, event: PingEvent, run_id: str) -> str:
@@ -113,6 +137,7 @@ def finish_background(home: Home) -> None:
 def _send_all(home: Home, owner: str) -> None:
     try:
         with home:
-            PingPass(home, owner, time.monotonic() + _TIMEOUT_S).send_due()
+            until = time.monotonic() + _TIMEOUT_S
+            run_passes(list_ping_passes(home, owner, until), until)
     except (JacklineError, OSError) as error:
         LOG.warning(f"ping: {error}")

@@ -9,7 +9,7 @@ from jackline import clock
 from jackline.app.service_tasks import ServiceTask
 from jackline.domain.limits import RetryPolicy, compute_backoff_ms
 from jackline.features.notify.bell import find_terminal
-from jackline.features.notify.channel_pass import ChannelPass
+from jackline.features.notify.channel_pass import ChannelPass, run_passes
 from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery import plan_deliveries
 from jackline.features.notify.delivery_store import DeliveryStore
@@ -37,10 +37,11 @@ def send_pings(context: ServiceContext) -> float:
     """Request the addresses of runs that have started or ended; the seconds until the next look."""
     if context.home.is_new or not context.home.store().notices.has_open_ping():
         return _PING_SECONDS
-    from jackline.features.notify.ping import PingPass
+    from jackline.features.notify.ping import list_ping_passes
 
     until = time.monotonic() + _PASS_SECONDS
-    PingPass(context.home, context.service_id, until, is_stopping=lambda: context.is_stopping).send_due()
+    passes = list_ping_passes(context.home, context.service_id, until, is_stopping=lambda: context.is_stopping)
+    run_passes(passes, until)
     return _PING_SECONDS
 
 

@@ -90,7 +90,7 @@ def _list_limits(home: Home, now: int) -> list[LimitLine]:
 def _list_stuck(home: Home) -> Iterator[StuckNotice]:
     from jackline.features.notify.delivery_store import PENDING, DeliveryStore
 
-    for listed in DeliveryStore(home.store()).list_notices(limit=_MOST, stuck_only=True):
+    for listed in DeliveryStore(home.store()).list_stuck(limit=_MOST):
         for one in listed.deliveries:
             if one.is_stuck:
                 yield StuckNotice(

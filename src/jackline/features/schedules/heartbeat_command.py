@@ -88,6 +88,8 @@ def _find_problems(home: Home) -> Iterator[str]:
     for record in ServiceStore(home.store()).list_open(clock.host_name()):
         if presence.is_dead(home.path, record.id):
             yield f"service {record.id} (pid {record.pid}) has died: start `jackline serve` again"
-    stuck = DeliveryStore(home.store()).list_notices("", _MOST_STUCK, stuck_only=True)
-    if stuck:
-        yield f"{pluralize(len(stuck), 'notice')} not delivered: jackline notices --stuck"
+    stuck = DeliveryStore(home.store()).list_stuck("", _MOST_STUCK)
+    pings = sum(one.is_ping for one in stuck)
+    counts = (("notice", len(stuck) - pings), ("ping", pings))
+    if found := " and ".join(pluralize(count, word) for word, count in counts if count):
+        yield f"{found} not delivered: jackline notices --stuck"

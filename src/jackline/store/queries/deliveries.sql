@@ -128,5 +128,10 @@ INSERT INTO deliveries
 SELECT :id, :channel, 'pending', 0, :at, '', 0, '', :at, NULL FROM pings WHERE run_id = :run_id
 ON CONFLICT (notice_id, channel) DO NOTHING
 
+-- name: stuck_pings
+SELECT {delivery} FROM deliveries
+WHERE channel = :channel AND (state = 'stuck' OR (state = 'pending' AND attempts > 0))
+ORDER BY created_at DESC, notice_id LIMIT :limit
+
 -- name: has_open_ping
 SELECT 1 FROM deliveries WHERE state = 'pending' AND channel = :channel LIMIT 1
