@@ -14,7 +14,7 @@ from jackline.app.own_files import confirm_changes, find_unconfirmed, watch_own_
 from jackline.app.request import Request
 from jackline.domain.quoted_text import quote_text
 from jackline.domain.states import WorkStatus
-from jackline.features.triggers import trigger_model
+from jackline.features.triggers import trigger_model, trigger_task
 from jackline.features.triggers.trigger_model import (
     COMMENTS,
     ISSUES,
@@ -253,6 +253,22 @@ def test_the_end_of_a_run_starts_another_but_never_itself(home: Home, tmp_path: 
     assert f"After {first.id}: succeeded" in prompts.values()
     states = {one.state for one in TriggerStore(home.store()).list_deliveries("garden")}
     assert states == {"ended", "ignored"}
+
+
+def test_more_ends_at_once_than_one_page_are_all_looked_at(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of the first ones starts anything, and all lie within the time that every look covers again."""
+    monkeypatch.setattr(trigger_task, "_ENDED_PAGE", 2)
+    add(home, tmp_path, kind=RUN_END, states=("succeeded",), run={"prompt": "After {run}"})
+    request = Request(prompt="begin", agent="scripted", options={"script": SCRIPT}, workspace=str(tmp_path / "work"))
+    for _ in range(5):
+        home.cancel(home.find(home.new_run(request).id))
+        TriggerWatcher(home).look()
+    last = home.new_run(request)
+    last.work()
+    TriggerWatcher(home).look()
+    assert f"After {last.id}" in list_prompts(home).values()
 
 
 # crashes

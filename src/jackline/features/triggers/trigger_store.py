@@ -22,6 +22,8 @@ from jackline.store.parts import StorePart
 from jackline.store.rows import build_parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jackline.domain.records import SubjectNotice
 
 
@@ -154,10 +156,12 @@ class TriggerStore(StorePart):
         values = {"claimed": CLAIMED, "started": STARTED}
         return [TriggerDelivery(*row) for row in self._all("open_trigger_deliveries", values)]
 
-    def list_ended_runs(self, since: int, limit: int) -> list[tuple[str, str, str, int, int]]:
+    def list_ended_runs(self, since: int, page: int) -> Iterator[tuple[str, str, str, int, int]]:
         """Runs that ended since a time, oldest first: id, state, task, attempt and time."""
-        found = self._all("list_ended_runs", {"since": since, "limit": limit})
-        return [(run_id, state, task, attempt, at) for run_id, state, task, attempt, at in found]
+        after = ""
+        while found := self._all("list_ended_runs", {"since": since, "after": after, "limit": page}):
+            yield from ((run_id, state, task, attempt, at) for run_id, state, task, attempt, at in found)
+            after, *_, since = found[-1]
 
 
 def _dump(trigger: Trigger) -> str:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 5.0
 _IDLE_SECONDS = 60.0
 _MOST_AT_ONCE = 10  # runs that one look starts for a trigger
-_MOST_ENDED = 500
+_ENDED_PAGE = 500
 _LOOK_BACK_MS = 600_000  # the clocks of two hosts may differ, and a run may be written later than it ended
 _ITEM_LEASE_MS = 3_600_000
 _LONGEST_CHAIN = 5  # runs that start each other
@@ -221,7 +221,7 @@ class TriggerWatcher:
         definition = trigger.definition
         since = max(trigger.created_at, int(trigger.cursor or 0) - _LOOK_BACK_MS)
         newest = int(trigger.cursor or 0)
-        for run_id, state, task, attempt, at in self._store.list_ended_runs(since, _MOST_ENDED):
+        for run_id, state, task, attempt, at in self._store.list_ended_runs(since, _ENDED_PAGE):
             newest = max(newest, at)
             finding = TriggerFinding(
                 delivery=f"{run_id}#{attempt}",

@@ -47,5 +47,6 @@ ORDER BY at DESC, delivery DESC LIMIT :limit
 SELECT {trigger_delivery} FROM trigger_deliveries WHERE state IN (:claimed, :started) ORDER BY at, trigger_name, delivery
 
 -- name: list_ended_runs
-SELECT id, state, task, token, finished_at FROM runs WHERE finished_at IS NOT NULL AND finished_at >= :since
+SELECT id, state, task, token, finished_at FROM runs
+WHERE finished_at IS NOT NULL AND finished_at >= :since AND (finished_at > :since OR id > :after)
 ORDER BY finished_at, id LIMIT :limit
