@@ -203,6 +203,28 @@ def test_without_gh_the_trigger_waits(home: Home, tmp_path: Path, monkeypatch: p
     assert TriggerStore(home.store()).get("garden").failures == 1
 
 
+@needs_gh
+def test_the_token_of_the_environment_file_is_used(
+    home: Home, tmp_path: Path, github: GitHubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in github.environ:
+        monkeypatch.delenv(name)
+    keys = tmp_path / "keys.env"
+    keys.write_text("".join(f"{name}={value}\n" for name, value in github.environ.items()))
+    keys.chmod(0o600)
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent")
+    TriggerWatcher(home, Clock()).look()
+    assert TriggerStore(home.store()).get("garden").failures == 1
+    user_file = tmp_path / "config" / "jackline" / "config.toml"
+    user_file.parent.mkdir(parents=True, exist_ok=True)
+    user_file.write_text(f'env_file = "{keys}"\n')
+    clock = Clock()
+    clock.now += HOUR_MS
+    with open_home(home.path) as again:
+        TriggerWatcher(again, clock).look()
+    assert TriggerStore(home.store()).get("garden").failures == 0
+
+
 # work items
 
 

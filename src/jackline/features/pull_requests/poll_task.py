@@ -6,16 +6,17 @@ while nothing changes.
 
 from __future__ import annotations
 
-import os
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from jackline import clock
+from jackline.app.environment import read_home_environ
 from jackline.app.service_tasks import ServiceTask
 from jackline.domain.pull_request import FIRST_LOOK_MS, compute_next_look
 from jackline.domain.records import SubjectNotice
 from jackline.engine.github_client import GitHubClient, GitHubFailed
 from jackline.engine.pull_request_look import look_at_view, read_views
+from jackline.errors import ConfigError
 from jackline.formatting import DAY_MS
 
 if TYPE_CHECKING:
@@ -72,10 +73,10 @@ class PullRequestPoller:
         claimed = self._store.claim_looks(soon, at + FIRST_LOOK_MS)
         if not claimed:
             return
-        client = GitHubClient(repository, os.environ)
         try:
+            client = GitHubClient(repository, read_home_environ(self._home.config))
             views = read_views(client, (one.number for one in claimed))
-        except GitHubFailed as error:
+        except (GitHubFailed, ConfigError) as error:
             self._note_failures(claimed, str(error))
             return
         for one in claimed:

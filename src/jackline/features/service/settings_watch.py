@@ -31,8 +31,9 @@ class SettingsWatch:
             return False
         self._stamp = stamp
         given = {"home": self.home.path}
-        if self.home.config.sources["database"] == "--database":
-            given["database"] = self.home.config.get_text("database")
+        for name in ("database", "env_file"):
+            if self.home.config.sources[name].startswith("--"):
+                given[name] = self.home.config.get_text(name)
         changed = type(self.home)(config.load_config(os.environ, os.sep, given, project=False))
         if changed.database != self.home.database:
             raise Refused("they name another database: restart the service")

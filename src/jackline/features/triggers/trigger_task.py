@@ -6,16 +6,16 @@ leaves a delivery that the next look finishes, and two services that look at the
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
+from jackline.app.environment import read_home_environ
 from jackline.app.own_files import find_unconfirmed
 from jackline.app.service_tasks import ServiceTask
 from jackline.domain.records import SubjectNotice
 from jackline.domain.states import TERMINAL, RunState, WorkStatus
 from jackline.engine.github_client import GitHubFailed
-from jackline.errors import JacklineError, StoreError
+from jackline.errors import ConfigError, JacklineError, StoreError
 from jackline.features.triggers.delivery_request import create_run
 from jackline.features.triggers.github import GitHub
 from jackline.features.triggers.trigger_model import (
@@ -258,12 +258,12 @@ class TriggerWatcher:
             names, at, compute_next_poll(at, failures)
         ):
             return
-        github = GitHub(repository, os.environ)
         try:
+            github = GitHub(repository, read_home_environ(self._home.config))
             found = github.find(triggers)
             for trigger in triggers:
                 self._start_all(trigger, self._select_allowed(trigger, github, found[trigger.name]))
-        except GitHubFailed as error:
+        except (GitHubFailed, ConfigError) as error:
             self._note_failure(triggers, failures + 1, str(error))
             return
         for trigger in triggers:
