@@ -183,8 +183,10 @@ def test_one_request_per_repository_and_minute_and_ever_fewer_after_failures(
     (notice,) = home.store().notices.list_newest()[:1]
     assert notice.kind == "trigger.failing"
     github.is_broken = False
+    assert TriggerStore(home.store()).get("two").problem
     TriggerWatcher(home, clock).look()
-    assert TriggerStore(home.store()).get("two").failures == 0
+    two = TriggerStore(home.store()).get("two")
+    assert (two.failures, two.problem) == (0, "")
 
 
 @needs_gh
@@ -200,7 +202,12 @@ def test_without_gh_the_trigger_waits(home: Home, tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     add(home, tmp_path, kind=ISSUES, repository="octo/garden", label="agent")
     TriggerWatcher(home, Clock()).look()
-    assert TriggerStore(home.store()).get("garden").failures == 1
+    trigger = TriggerStore(home.store()).get("garden")
+    assert trigger.failures == 1
+    assert "gh is not installed" in trigger_model.describe_state(trigger)
+    ended = trigger._replace(definition=trigger.definition._replace(kind=RUN_END), cursor="", failures=0)
+    TriggerStore(home.store()).add(ended, replace=True)
+    TriggerWatcher(home, Clock()).look()  # it does not read where the other one wrote
 
 
 @needs_gh

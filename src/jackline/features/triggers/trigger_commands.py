@@ -229,6 +229,7 @@ def _to_json(trigger: Trigger) -> dict[str, object]:
     return {
         **stored_dict(trigger),
         "definition": dump_definition(shown),
+        "problem": trigger.problem,
         "next_at": format_iso(trigger.next_at or None),
         "paused_at": format_iso(trigger.paused_at),
         "created_at": format_iso(trigger.created_at),

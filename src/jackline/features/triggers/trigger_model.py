@@ -14,7 +14,7 @@ from jackline.domain.events import NOTHING
 from jackline.domain.quoted_text import quote_text
 from jackline.domain.states import RunState
 from jackline.errors import UsageError
-from jackline.formatting import format_utc, pluralize
+from jackline.formatting import format_utc, make_printable, pluralize
 from jackline.named import NamedTuple, load_stored, stored_as, stored_changes
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ class TriggerDefinition(NamedTuple):
 
 @stored_as("name definition cursor next_at failures paused_at created_at updated_at")
 class Trigger(NamedTuple):
-    """A stored trigger; `cursor` is how far it has read, and `next_at` when it may ask the server again."""
+    """A stored trigger; `next_at` is when it may ask the server again.
+
+    `cursor` is how far it has read. A trigger on GitHub reads everything each time; it keeps there why it failed last.
+    """
 
     name: str
     definition: TriggerDefinition
@@ -72,6 +75,11 @@ class Trigger(NamedTuple):
     paused_at: int | None
     created_at: int
     updated_at: int
+
+    @property
+    def problem(self) -> str:
+        """Why its last request failed; empty if it did not."""
+        return self.cursor if self.definition.kind in ON_GITHUB and self.failures else ""
 
 
 @stored_as("trigger_name delivery state run_id reason at")
@@ -148,7 +156,8 @@ def describe_state(trigger: Trigger) -> str:
         return "paused"
     if not trigger.failures:
         return "watching"
-    return f"failed {pluralize(trigger.failures, 'time')}, asks again at {format_utc(trigger.next_at)} UTC"
+    why = f": {make_printable(trigger.problem)}" if trigger.problem else ""
+    return f"failed {pluralize(trigger.failures, 'time')}, asks again at {format_utc(trigger.next_at)} UTC{why}"
 
 
 def build_run_id(name: str, delivery: str) -> str:

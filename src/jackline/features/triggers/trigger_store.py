@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import SubjectNotice
 
+_LONGEST_REASON = 500
+
 
 class TriggerStore(StorePart):
     """The part of the store with triggers."""
@@ -45,6 +47,8 @@ class TriggerStore(StorePart):
                 raise Conflict(trigger.name)
             values = {**stored_dict(trigger), "definition": definition}
             statements.run("put_trigger", values)
+            if known is not None and _build_trigger(known).definition.kind != trigger.definition.kind:
+                statements.run("set_trigger_cursor", {"name": trigger.name, "cursor": trigger.cursor})
             data = {"name": trigger.name, "kind": trigger.definition.kind, "replaced": known is not None}
             append_to_journal(statements, Fact("trigger.added", data), trigger.updated_at, "person")
 
@@ -100,11 +104,15 @@ class TriggerStore(StorePart):
 
         return self._driver.write(claim)
 
-    def end_poll(self, name: str, next_at: int, failures: int, notice: SubjectNotice | None = None) -> None:
-        """Store how a poll went, with a notice about its failure."""
+    def end_poll(
+        self, name: str, next_at: int, failures: int, why: str = "", notice: SubjectNotice | None = None
+    ) -> None:
+        """Store how a poll went: why it failed, with a notice about its failure."""
+        shown = clean(self.redactor.redact(why))[:_LONGEST_REASON]
 
         def write(statements: Statements) -> None:
             statements.run("move_trigger", {"name": name, "next_at": next_at, "failures": failures})
+            statements.run("set_trigger_cursor", {"name": name, "cursor": shown})
             if notice is not None:
                 self._store.notices.add_within(statements, notice)
 

@@ -12,6 +12,7 @@ from jackline import clock
 from jackline.app.environment import read_home_environ
 from jackline.app.own_files import find_unconfirmed
 from jackline.app.service_tasks import ServiceTask
+from jackline.diagnostic_log import LOG
 from jackline.domain.records import SubjectNotice
 from jackline.domain.states import TERMINAL, RunState, WorkStatus
 from jackline.engine.github_client import GitHubFailed
@@ -276,7 +277,8 @@ class TriggerWatcher:
             notice = None
             if failures == _FAILURES_NOTICED:
                 notice = self._build_notice(trigger.name, "failing", str(self._now()), title, why)
-            self._store.end_poll(trigger.name, next_at, failures, notice)
+            LOG.warning(f"trigger {trigger.name}: {why}")
+            self._store.end_poll(trigger.name, next_at, failures, why, notice)
 
     def _select_allowed(
         self, trigger: Trigger, github: GitHub, findings: list[TriggerFinding]
