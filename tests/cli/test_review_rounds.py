@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import stat
 import subprocess
 from pathlib import Path
@@ -36,6 +37,19 @@ def program(place: Place, name: str, text: str) -> str:
     return f'[agents.{name}]\ncommand = ["{path}"]\nformat = "text"\n'
 
 
+def git(place: Place, *words: str) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+    done = subprocess.run(
+        ["git", *identity, *words],
+        cwd=place.repository,
+        check=True,
+        env=place.environment(),
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout.strip()
+
+
 def answer(place: Place, *values: object) -> None:
     (place.folder / "answer.json").write_text("\n".join(json.dumps(value) for value in values))
 
@@ -45,9 +59,8 @@ def loop(place: Place) -> Place:
     settings = place.folder / ".config" / "jackline"
     settings.mkdir(parents=True)
     (settings / "config.toml").write_text(program(place, "worker", WORKER) + program(place, "critic", REVIEWER))
-    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "first", "--allow-empty")):
-        identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
-        subprocess.run(["git", *identity, *words], cwd=place.repository, check=True, env=place.environment())
+    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-qm", "first", "--allow-empty")):
+        git(place, *words)
     return place
 
 
@@ -126,3 +139,56 @@ def test_a_review_that_could_never_be_made_is_refused_before_the_work(loop: Plac
     assert (missing.code, "agent 'critic' cannot be used" in missing.err) == (13, True), missing
     assert not (loop.folder / "prompts.txt").exists()
     assert loop.type("enqueue", *words[1:], "critic").code == 0  # it may be there where the run is worked on
+
+
+# --- a review that a crash interrupts
+
+HELD_REVIEWER = """#!/bin/sh
+cat >/dev/null
+if [ ! -e {folder}/reached ]; then touch {folder}/reached; exec sleep 600; fi
+cat {folder}/answer.json
+"""
+
+
+@pytest.mark.parametrize("file", ["theirs.txt", ""])
+def test_what_a_person_commits_after_a_crash_stays(loop: Place, file: str) -> None:
+    program(loop, "critic", HELD_REVIEWER)
+    answer(loop, {"verdict": "pass"})
+    git(loop, "branch", "older")
+    words = ("--agent", "worker", "--review", "critic", "--ungated", "--run-id", "one", "--proof", "test -s work.txt")
+    run = loop.start("run", "write it", *words)
+    loop.wait_for("reached")
+    run.kill()
+    run.wait()
+    if file:
+        (loop.repository / file).write_text("a day of work\n")
+        git(loop, "add", file)
+    git(loop, "commit", "-qm", "a day of work", "--allow-empty")
+    tip = git(loop, "rev-parse", "main")
+    git(loop, "switch", "-q", "older")
+    resumed = loop.type("resume", "one", "--quiet")
+    assert (resumed.code, resumed.err) == (0, ""), resumed
+    assert (git(loop, "rev-parse", "main"), git(loop, "branch", "--show-current")) == (tip, "older")
+    shown = loop.type("show", "one", "--json").json
+    assert (shown["state"], shown["proof"]) == ("succeeded", "proved")
+
+
+MEDDLER = """#!/bin/sh
+cat >/dev/null
+echo "by the reviewer" >{folder}/repository/work.txt
+cat {folder}/answer.json
+"""
+
+
+def test_a_person_gets_to_know_what_was_put_back(loop: Place) -> None:
+    program(loop, "critic", MEDDLER)
+    answer(loop, {"verdict": "pass"})
+    words = ("--agent", "worker", "--review", "critic", "--ungated", "--run-id", "one", "--quiet")
+    ended = loop.type("run", "write it", *words)
+    assert ended.code == 0, ended
+    assert (loop.repository / "work.txt").read_text() == "again\n"
+    (line,) = [line for line in ended.err.splitlines() if "was put back" in line]
+    assert "work.txt changed" in line
+    command = line.partition("to get it back: ")[2]
+    subprocess.run(shlex.split(command), check=True, env=loop.environment())
+    assert (loop.repository / "work.txt").read_text() == "by the reviewer\n"

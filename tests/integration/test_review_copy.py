@@ -12,7 +12,7 @@ import pytest
 from jackline.clock import boot_ms
 from jackline.engine.git import Git
 from jackline.engine.process import Warden
-from jackline.engine.review_copy import ReviewCopy, ReviewCopyFailed, ReviewEnd, WorkTrees
+from jackline.engine.review_copy import ReviewCopy, ReviewCopyFailed, ReviewEnd, WorkTrees, describe_restore
 from tests.integration.test_tree_id import add_submodule, git, make_repository
 from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
 
@@ -300,10 +300,53 @@ def test_after_a_crash_copies_are_removed_and_the_workspace_restored(
     (Path(copy.path) / "sub").chmod(0o500)
     (repo / "a.txt").write_text("by the reviewer\n")
     again = open_trees(repo, tmp_path)  # another process
-    end = again.recover_review()
+    end = again.recover_review(restores=True)
     assert (end.restored, look(repo)) == (("a.txt",), before)
     assert not Path(copy.path).exists()
-    assert again.recover_review() == ReviewEnd()
+    assert again.recover_review(restores=True) == ReviewEnd()
+
+
+def test_after_a_crash_a_checkout_of_a_person_is_left_alone(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+    git(repo, "branch", "older")
+    copy = prepare(trees)
+    (repo / "a.txt").write_text("by a person\n")
+    git(repo, "commit", "-qam", "by a person")
+    tip = git(repo, "rev-parse", "HEAD")
+    git(repo, "switch", "-q", "older")
+    before = look(repo)
+    again = open_trees(repo, tmp_path)  # another process
+    assert again.recover_review(restores=False) == ReviewEnd()
+    assert (look(repo), git(repo, "rev-parse", "main")) == (before, tip)
+    assert not Path(copy.path).exists()
+    assert again.recover_review(restores=True) == ReviewEnd()  # nothing is left to restore
+
+
+def test_no_branch_is_moved_before_its_tip_is_kept(trees: WorkTrees, repo: Path) -> None:
+    git(repo, "branch", "older")
+    head = git(repo, "rev-parse", "HEAD")
+    copy = prepare(trees)
+    (repo / "a.txt").write_text("by a person\n")
+    git(repo, "commit", "-qam", "by a person")
+    tip = git(repo, "rev-parse", "HEAD")
+    git(repo, "switch", "-q", "older")
+    end = trees.finish_review(copy)
+    assert (end.restored, git(repo, "rev-parse", "main")) == (("HEAD",), head)
+    assert tip in [git(repo, "rev-parse", ref) for ref in end.refs]
+    line = describe_restore(RUN, str(repo), end.restored, end.refs)
+    assert f"git -C {repo} branch NEW-NAME {end.refs[-1]}" in line
+    assert git(repo, "rev-parse", end.refs[-1]) == tip
+
+
+def test_a_commit_like_an_earlier_backup_is_kept_itself(trees: WorkTrees, repo: Path) -> None:
+    copy = prepare(trees)
+    (repo / "a.txt").write_text("the same\n")
+    trees.finish_review(copy)
+    copy = prepare(trees)
+    (repo / "a.txt").write_text("the same\n")
+    git(repo, "commit", "-qam", "a message that would be lost")
+    tip = git(repo, "rev-parse", "HEAD")
+    end = trees.finish_review(copy)
+    assert tip in [git(repo, "rev-parse", ref) for ref in end.refs]
 
 
 def test_no_hook_runs_while_a_workspace_is_restored(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:

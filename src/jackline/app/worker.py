@@ -80,6 +80,7 @@ def build_settings(home: Home, on_ask: str = STOP) -> EngineSettings:
         other_host_s=home.config.get_float("other_host_seconds"),
         preload=_preload,
         on_change=home.notify_change,
+        warn=home.warnings.append,
         database=find_agent_database(home.config),
         server=server,
         server_missing=missing,

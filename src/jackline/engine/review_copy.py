@@ -1,13 +1,15 @@
 """A copy of the proved work for one reviewer: an own repository with own refs, removed after the review.
 
 What the reviewer wrote in it is kept as a patch. The workspace of the worker is compared afterwards, and restored if it
-was changed; what was changed there is kept at `refs/jackline/RUN/N` first.
+was changed; what was changed there is kept at `refs/jackline/RUN/N` first. After a crash, only the run's own worktree
+is restored: elsewhere, a person may have worked since.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import stat
 from contextlib import suppress
@@ -28,14 +30,15 @@ from jackline.engine.tree_id import (
     replace_files,
     write_raw_repository,
 )
-from jackline.engine.work_backup import HOST_IDENTITY, keep_work
+from jackline.engine.work_backup import HOST_IDENTITY, keep_commit, keep_work
 from jackline.files import NotWritten, make_private_folder, write_file
+from jackline.formatting import make_printable
 from jackline.named import NamedTuple
 from jackline.policy.discarded_work import Discard
 from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from jackline.engine.git import Git
     from jackline.engine.tree_files import WorkingRepository
@@ -48,6 +51,8 @@ _WORKER = "worker.json"  # the worker's workspace while a review runs
 _WORKER_INDEX = "worker.index"
 _REVIEWS = "reviews"  # in the folder of a run: patches, and the state of the worker's workspace
 _BRANCH = "refs/heads/review"
+_NO_FILES = frozenset({"HEAD", "index"})  # in the list of what was restored
+_MOST_NAMED = 3  # of what was restored, in a message
 
 
 class ReviewCopyFailed(Exception):
@@ -224,10 +229,18 @@ class WorkTrees:
         end = self.restore_worker()
         return end._replace(patch=copy.patch if written else "", written=written)
 
-    def recover_review(self) -> ReviewEnd:
-        """After a crash: remove the copy of a review that was interrupted, and restore the worker's workspace."""
+    def recover_review(self, *, restores: bool) -> ReviewEnd:
+        """After a crash: remove the copy of a review that was interrupted, and restore the worker's workspace.
+
+        `restores`: the workspace is the run's own worktree. In any other, the changes may be a person's: they stay, and
+        a changed tree is proved and reviewed again.
+        """
         self.remove_copies()
-        return self.restore_worker()
+        if restores:
+            return self.restore_worker()
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self._reviews, _WORKER))
+        return ReviewEnd()
 
     def remove_copies(self) -> None:
         """Remove all copies of this run."""
@@ -330,11 +343,12 @@ class WorkTrees:
         files = self.list_changed(worker.tree, now.id)
         has_moved = (self._read_head(), self._read_branch()) != (worker.head, worker.branch)
         is_index_changed = bool(index) and self._list_index(index) != self._list_index(saved)
-        changed = (*files, *(("HEAD",) if has_moved else ()), *(("index",) if is_index_changed else ()))
+        changed = (*(("HEAD",) if has_moved else ()), *(("index",) if is_index_changed else ()), *files)
         if not changed:
             return ReviewEnd()
         refs = self._keep_changes(now, files) if index else ()
         if has_moved:
+            refs += self._keep_tips(worker, refs)
             self._move_head(worker)
         if is_index_changed:
             _replace_index(saved, index)
@@ -355,6 +369,16 @@ class WorkTrees:
         if backup.problem:
             raise GitFailed(f"its changes cannot be kept: {backup.problem}")
         return backup.refs
+
+    def _keep_tips(self, worker: WorkerState, kept: tuple[str, ...]) -> tuple[str, ...]:
+        """Keep the commits of HEAD and of the worker's branch that nothing would lead to after the restore."""
+        git, refs = self._bind_repository(), list[str]()
+        for name in dict.fromkeys(("HEAD", worker.branch or "HEAD")):
+            tip = (git.run("rev-parse", "-q", "--verify", f"{name}^{{commit}}") or "").strip()
+            known = [one for one in (worker.head, *kept, *refs) if one]
+            if tip and not any(git.run("merge-base", "--is-ancestor", tip, one) is not None for one in known):
+                refs.append(keep_commit(git, self._run_id, tip))
+        return tuple(refs)
 
     def _move_head(self, worker: WorkerState) -> None:
         git, why = self._bind_repository(), ("-m", "jackline: restore after a review")
@@ -397,6 +421,18 @@ class WorkTrees:
     def _read_branch(self) -> str:
         found = find_repository(self._git)
         return ((found and found.bind(self._git).run("symbolic-ref", "-q", "HEAD")) or "").strip()
+
+
+def describe_restore(run_id: str, workspace: str, restored: Sequence[str], refs: Sequence[str]) -> str:
+    """One line for a person: what changed during a review and was put back, and the command that gets it back."""
+    files, where = [name for name in restored if name not in _NO_FILES], shlex.quote(workspace)
+    named = ", ".join(map(make_printable, describe_names(restored[:_MOST_NAMED])))
+    more = " and others" if len(restored) > _MOST_NAMED else ""
+    commands = [f"git -C {where} restore --source={refs[0]} -- :/"] if files and refs else []
+    if refs and (len(files) < len(restored) or len(refs) > 1):
+        commands.append(f"git -C {where} branch NEW-NAME {refs[-1]}")
+    how = f"; to get it back: {', '.join(commands)}" if commands else ""
+    return f"run {run_id}: {named}{more} changed in {workspace} during the review, and was put back{how}"
 
 
 def _is_in_place(copy: ReviewCopy) -> bool:

@@ -247,6 +247,7 @@ class LiveRuntime:
             raise received
         if isinstance(received.input, TurnEnded | CheckEnded | StopWanted):
             self._timeouts.clear()
+        self._report_restores(received.facts)
         if received.turn is not None:
             return received._replace(day_budget=self._settings.usd_micros_per_day)
         return received
@@ -353,12 +354,21 @@ class LiveRuntime:
             if not self._run.status.turn:
                 trees.record_start()
                 return ()
-            end = trees.recover_review()
+            end = trees.recover_review(restores=bool(spec.worktree.name))
         except (ReviewCopyFailed, TreeUnreadable) as error:
             self._unprepared = self._unprepared or str(error)
             return ()
         data = {"restored": list(end.restored), "refs": list(end.refs)}
         return (Fact("review.undone", data),) if end.restored else ()
+
+    def _report_restores(self, facts: tuple[Fact, ...]) -> None:
+        """Tell the person whose files or commits were put back after a review, whatever else is printed."""
+        for fact in facts:
+            if fact.kind == "review.undone" and fact.data["restored"]:
+                from jackline.engine.review_copy import describe_restore
+
+                restored, refs = fact.data["restored"], fact.data["refs"]
+                self._settings.warn(describe_restore(self._run.id, self._run.spec.workspace, restored, refs))
 
     def _add_reviews(self, recovered: Recovered) -> Recovered:
         """Add what the run machine has to know about iterations and reviews."""

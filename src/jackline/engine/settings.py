@@ -41,6 +41,7 @@ class EngineSettings(NamedTuple):
     other_host_s: float = 0  # after which a probe is believed about a call of another host; 0: a person decides
     preload: Callable[[], object] = lambda: None  # called once the agent runs, to use the waiting time
     on_change: Callable[[], object] = lambda: None  # called after each step of a run; it must not block
+    warn: Callable[[str], object] = lambda _text: None  # tells the person something that does not stop the work
     database: str = ""  # the address for `jackline` inside a run, if it needs one; never with a password
     server: tuple[str, ...] = ()  # the command of jackline's MCP server; empty: agents get none
     server_missing: str = ""  # why there is none, if a person should know

@@ -90,6 +90,11 @@ def keep_folder(git: Git, parent: str, run_id: str, message: str) -> Backup:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def keep_commit(git: Git, run_id: str, commit: str) -> str:
+    """Keep a commit that a branch is about to lose; return its ref. GitFailed if that is not possible."""
+    return _create_ref(git, run_id, commit, _find_last_number(git, run_id) + 1)
+
+
 def _keep_repository(discard: Discard, run_id: str, open_git: Callable[[str], Git]) -> str:
     """Return the ref of the backup; empty if there is nothing to keep."""
     if not os.path.isdir(discard.folder):
@@ -229,13 +234,21 @@ def _commit_tree(git: Git, tree: str, parents: Sequence[str], message: str) -> s
 
 def _store_ref(git: Git, run_id: str, commit: str) -> str:
     """Create the next ref of the run; the last one is returned if it holds the same."""
+    last = _find_last_number(git, run_id)
+    ref = f"{PREFIX}{run_id}/{last}"
+    if last and _describe(git, commit) == _describe(git, ref):
+        return ref
+    return _create_ref(git, run_id, commit, last + 1)
+
+
+def _find_last_number(git: Git, run_id: str) -> int:
     prefix = f"{PREFIX}{run_id}/"
-    listed = git.read("for-each-ref", "--format=%(refname)", prefix).split()
-    numbers = sorted(int(name.removeprefix(prefix)) for name in listed if name.removeprefix(prefix).isdigit())
-    last = numbers[-1] if numbers else 0
-    if last and _describe(git, commit) == _describe(git, f"{prefix}{last}"):
-        return f"{prefix}{last}"
-    ref = f"{prefix}{last + 1}"
+    names = (name.removeprefix(prefix) for name in git.read("for-each-ref", "--format=%(refname)", prefix).split())
+    return max((int(name) for name in names if name.isdigit()), default=0)
+
+
+def _create_ref(git: Git, run_id: str, commit: str, number: int) -> str:
+    ref = f"{PREFIX}{run_id}/{number}"
     git.read("update-ref", ref, commit, "0" * len(commit))
     return ref
 
