@@ -30,6 +30,12 @@ def test_an_empty_flag_is_a_variable_that_was_not_set(place: Place, script: str,
     assert (ended.code, f"{flag} is empty" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize("flag", ["--review", "--copy", "--label", "--allow"])
+def test_a_list_of_nothing_is_empty(place: Place, script: str, flag: str) -> None:
+    ended = place.type("run", "--script", script, flag, " , ")
+    assert (ended.code, f"{flag} is empty" in ended.err) == (2, True), ended
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("LEASE_SECONDS", "0"), ("TIMEOUT_SECONDS", "-1"), ("TIMEOUT_SECONDS", "1e300")]
 )

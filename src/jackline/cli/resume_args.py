@@ -97,7 +97,7 @@ def _check_rules(given: list[str], run: Run) -> tuple[str, ...]:
     from jackline.app.agents import split_names
     from jackline.app.policy_files import check_allowed_rules
 
-    if not all(names.strip() for names in given):
+    if not all(split_names(names) for names in given):
         raise UsageError("--allow is empty: give it a value, or leave it out")
     allowed = check_allowed_rules([name for names in given for name in split_names(names)], run.spec.rules)
     patterns = [text for text in allowed if "=" in text]

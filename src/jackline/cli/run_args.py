@@ -140,7 +140,7 @@ def _read_worktree_flags(args: Namespace) -> dict[str, Any]:
         "worktree": wanted,
         "worktree_name": args.worktree_name or "",
         "worktree_base": require_text(args.worktree_base, "--worktree-base"),
-        "copy": tuple(name for names in args.copy for name in split_names(require_text(names, "--copy"))),
+        "copy": tuple(name for names in args.copy for name in _require_names(names, "--copy")),
         "setup": require_text(args.setup, "--setup"),
     }
 
@@ -205,15 +205,15 @@ def _build_typed_request(args: Namespace, job: Job) -> Request:
         session=require_text(args.session, "--session"),
         ungated=args.ungated,
         share_workspace=args.share_workspace,
-        labels=tuple(name for names in args.label for name in split_names(require_text(names, "--label"))),
+        labels=tuple(name for names in args.label for name in _require_names(names, "--label")),
         mode=args.mode or "",
-        review=split_names(require_text(args.review, "--review")),
+        review=_require_names(args.review, "--review"),
         review_mode=args.review_mode or "",
         done_signal=require_text(args.done_signal, "--done"),
         plan=args.plan,
         proof_must_fail_first=args.proof_must_fail_first,
         commit_work=args.commit_work,
-        allow=tuple(name for names in args.allow for name in split_names(require_text(names, "--allow"))),
+        allow=tuple(name for names in args.allow for name in _require_names(names, "--allow")),
         **_read_worktree_flags(args),
         pr=args.pr or "",
         pr_base=require_text(args.pr_base, "--pr-base"),
@@ -269,6 +269,11 @@ def require_text(text: str | None, flag: str) -> str:
     if text is not None and not text.strip():
         raise UsageError(f"{flag} is empty: give it a value, or leave it out")
     return text or ""
+
+
+def _require_names(text: str | None, flag: str) -> tuple[str, ...]:
+    """Return the names in a flag's value. Nothing but commas is refused as an empty value is."""
+    return split_names(require_text(text if text is None or split_names(text) else "", flag))
 
 
 def _read_prompt(args: Namespace) -> str:
