@@ -209,6 +209,21 @@ def test_an_error_of_the_work_reaches_the_loop(home: Home, monkeypatch: pytest.M
         list(run.follow())
 
 
+@pytest.mark.parametrize(("name", "value"), [("review", "critic"), ("copy", ".env"), ("fallback", "codex")])
+def test_a_text_is_no_list_of_names(home: Home, name: str, value: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"{name} is a list of names: write {name}=('{value}',)")):
+        home.new_run(request(HELLO)._replace(**{name: value}))  # type: ignore[arg-type]
+
+
+def test_the_name_of_a_worktree_asks_for_one(home: Home, repository: Path) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+    subprocess.run(["git", *identity, "commit", "-q", "--allow-empty", "-m", "one"], cwd=repository, check=True)
+    run = home.new_run(request(HELLO)._replace(worktree_name="ab"))
+    assert (run.record.spec.worktree.name, run.record.spec.workspace != str(repository)) == ("ab", True)
+    with pytest.raises(UsageError, match="leave one out"):
+        home.new_run(request(HELLO)._replace(worktree_name="ab", worktree=False))
+
+
 def test_a_handle_answers_and_gives_a_message_and_a_new_limit(home: Home) -> None:
     push = {"call": {"tool": "Bash", "input": {"command": "git push origin main"}, "run": ["true"]}}
     run = home.new_run(request(push, HELLO))
@@ -221,6 +236,8 @@ def test_a_handle_answers_and_gives_a_message_and_a_new_limit(home: Home) -> Non
     run.answer("allow")
     with pytest.raises(TypeError, match="max_usd"):
         run.resume(max_euros=1)
+    with pytest.raises(UsageError, match="max_iterations must be a whole number"):
+        run.resume(max_iterations="x")  # type: ignore[arg-type]
     assert run.resume("go on", max_usd=7) is RunState.SUCCEEDED
     assert (run.record.spec.limits.usd_micros, run.last_message) == (7_000_000, "hello")
     kinds = [event.kind for event in home.store().records.list_events(run.id)]

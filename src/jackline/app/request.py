@@ -54,6 +54,7 @@ _LONGEST_PROMPT = 4 * 1024 * 1024
 _LAST_OLD_FIELD = "allowed"
 _TIMEOUTS, _OLD_TIMEOUTS = (0, 900_000), (900_000, 600_000)  # the defaults per turn and idle, now and before 0009
 _NEW_ID = "new"  # of a run that is planned, and not created
+_LISTS = ("fallback", "allow", "labels", "copy", "review")  # fields that hold several names
 _PAIR, _BOTH = "claudex", ("claude", "codex")
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
@@ -217,8 +218,12 @@ def _plan_worktree(
     request: Request, home: Home, config: Config, workspace: str, run_id: str
 ) -> tuple[WorktreeSpec, str]:
     """The run's own worktree and its folder there; without one, it works in the workspace itself."""
+    if request.worktree is False and request.worktree_name:
+        raise UsageError(
+            f"worktree_name is '{shorten_name(request.worktree_name)}', and worktree is False: leave one out"
+        )
     is_wanted = config.get_text("worktree") == "true" if request.worktree is None else request.worktree
-    if is_wanted:
+    if is_wanted or request.worktree_name:
         from jackline.app.worktree_request import plan_worktree
 
         return plan_worktree(request, home, config, workspace, run_id)
@@ -297,6 +302,9 @@ def _build_agent_options(request: Request, config: Config, chosen: Sequence[str]
 
 
 def _refuse_invalid(request: Request, home: Home) -> None:
+    for name in _LISTS:
+        if isinstance(getattr(request, name), str):  # each of its letters would be a name
+            raise UsageError(f"{name} is a list of names: write {name}=({getattr(request, name)!r},)")
     if not ids.is_chosen(request.task):  # it becomes a folder's name
         raise UsageError(f"'{shorten_name(request.task)}' cannot be a task's name: {_NAMES}")
     for label in request.labels:

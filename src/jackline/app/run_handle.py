@@ -144,13 +144,15 @@ class RunHandle:
         `limits` are new totals by the names of the settings: max_usd, max_tokens, max_calls, max_steps, max_seconds,
         max_iterations; 0 for no limit.
         """
+        from jackline.app.setting_keys import parse_setting
         from jackline.domain.amendment import LIMIT_SETTINGS, Amendment
 
         settings = {setting: (field, unit) for field, (setting, unit) in LIMIT_SETTINGS.items()}
         if unknown := limits.keys() - settings.keys():
             message = f"unknown limit {min(unknown)}: use {', '.join(settings)}"
             raise TypeError(message)
-        totals = {settings[name][0]: round(total * settings[name][1]) or None for name, total in limits.items()}
+        numbers = {name: float(parse_setting(name, total, "resume")) for name, total in limits.items()}
+        totals = {settings[name][0]: round(total * settings[name][1]) or None for name, total in numbers.items()}
         amendment = Amendment(message=message, limits=totals, model=model, effort=effort)
         if not amendment.is_empty:
             self._home.amend(self.record, amendment)
