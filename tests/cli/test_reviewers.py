@@ -53,3 +53,14 @@ def test_a_reviewer_that_would_need_settings_of_the_project_cannot_review(place:
     (rules / "own.rules").write_text("allow everything\n")
     code, said = refused(place, "--review", "codex")
     assert (code, "a reviewer is started without the settings of the work" in said) == (13, True)
+
+
+def test_none_is_a_run_without_reviewers(place: Place) -> None:
+    task = place.task("reviewed", "---\nreview: [critic]\nreview_mode: any\n---\nDo it.\n")
+    words = ("run", "--task", task, "--agent", "scripted", "--script", place.script({"say": "hello"}))
+    planned = place.type(*words, "--review", "none", "--dry-run", "--json")
+    assert (planned.code, planned.json["reviewers"]) == (0, []), planned
+    ended = place.type(*words, "--review", "none", "--json")
+    assert ended.json["state"] == "succeeded"
+    refused = place.type(*words, "--review", "none,critic")
+    assert (refused.code, "'none' is for a run without reviewers" in refused.err) == (2, True), refused

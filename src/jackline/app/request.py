@@ -55,6 +55,7 @@ _LAST_OLD_FIELD = "allowed"
 _TIMEOUTS, _OLD_TIMEOUTS = (0, 900_000), (900_000, 600_000)  # the defaults per turn and idle, now and before 0009
 _NEW_ID = "new"  # of a run that is planned, and not created
 _LISTS = ("fallback", "allow", "labels", "copy", "review")  # fields that hold several names
+NO_REVIEW = "none"  # in place of reviewers
 _PAIR, _BOTH = "claudex", ("claude", "codex")
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
@@ -233,7 +234,11 @@ def _plan_worktree(
 
 
 def _choose_reviewers(request: Request, home: Home) -> tuple[str, ...]:
-    """The agents that review, one for each seat; an agent may have several."""
+    """The agents that review, one for each seat; an agent may have several. `none` overrides those of a task."""
+    if request.review == (NO_REVIEW,):
+        return ()
+    if NO_REVIEW in request.review:
+        raise UsageError(f"'{NO_REVIEW}' is for a run without reviewers: leave it or the others out")
     if request.review_mode and not request.review:
         raise UsageError("--review-mode needs reviewers: name them with --review")
     if request.review_mode not in {"", ALL_PASS, ANY_PASS}:

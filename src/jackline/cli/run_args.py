@@ -51,7 +51,7 @@ def add_request_flags(parser: CommandParser) -> None:
     parser.add_argument("--job", metavar="FILE", help="read these options from a TOML or JSON file; flags override it")
     parser.add_argument("--proof", metavar="CMD", help="a command that must succeed on the final tree")
     parser.add_argument(
-        "--review", metavar="NAMES", help="agents that must accept the proved work, separated by commas"
+        "--review", metavar="NAMES", help="agents that must accept the proved work, separated by commas; none: no agent"
     )
     parser.add_argument(
         "--review-mode", choices=(ALL_PASS, ANY_PASS), help="whether all reviewers must pass (default), or any one"
