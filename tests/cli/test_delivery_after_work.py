@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.cli.place import SAY, Place
+from tests.cli.place import SAY, Place, is_one_line
 from tests.cli.test_terminal import Terminal
 from tests.conftest import SLOW_BACKENDS
 from tests.support.ntfy_server import NtfyServer
@@ -255,3 +255,22 @@ def test_once_delivers_for_other_commands_while_it_works(place: Place) -> None:
         place.let_go("go")
         assert place.end_of(service).code == 0
     assert len(server.requests) == 2
+
+
+def test_a_changed_task_is_reported_while_changed_settings_are_not_used(place: Place) -> None:
+    """The agent runs as the user: who could write the settings chooses where their messages go."""
+    settings = place.folder / ".config" / "jackline" / "config.toml"
+    task = settings.parent / "tasks" / "night.md"
+    with NtfyServer() as server:
+        set_up(place, ntfy_table(server))
+        write = {"call": {"tool": "try", "input": {}, "run": f"mkdir -p {task.parent}; echo x > {task}"}}
+        server.die()
+        assert place.play(write, SAY).code == 0
+        server.start()
+        assert place.type("serve", "--once").code == 0
+        server.wait_for_message(TOPIC, "no run starts until you have reviewed this")
+        place.trust()
+        change = {"call": {"tool": "try", "input": {}, "run": f"echo '# x' >> {settings}"}}
+        assert place.play(change, SAY).code == 0
+        refused = place.type("serve", "--once")
+        assert (refused.code, "config.toml" in refused.err, is_one_line(refused)) == (2, True, True), refused

@@ -17,7 +17,7 @@ from jackline.app import config
 from jackline.app.config import Config, find_user_file, load_config
 from jackline.app.home import Home, open_home
 from jackline.app.inbox import list_entries
-from jackline.app.own_files import watch_own_files
+from jackline.app.own_files import UnconfirmedChange, watch_own_files
 from jackline.app.request import Request
 from jackline.app.service_tasks import ServiceContext, ServiceTask
 from jackline.domain.events import Fact
@@ -361,7 +361,7 @@ def test_a_run_whose_folder_is_gone_is_tried_again_with_one_notice(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service_store, "_FIRST_PAUSE_MS", 1)
-    monkeypatch.setattr(service_store, "_LONGEST_PAUSE_MS", 1)
+    monkeypatch.setattr(service_store, "LONGEST_PAUSE_MS", 1)
     stage.queue("one", repo="gone")
     (stage.folder / "gone").rmdir()
     stage.start()
@@ -390,24 +390,28 @@ def test_a_broken_project_file_stops_only_its_own_runs(stage: Stage) -> None:
 def test_a_change_of_the_own_files_holds_every_run_and_is_reported_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from jackline.errors import Refused
     from jackline.features.service import dispatcher
 
-    def refuse(_home: Home) -> None:
-        raise Refused("changed since you started a run: config.toml")
-
-    monkeypatch.setattr(dispatcher, "refuse_unconfirmed", refuse)
+    change = UnconfirmedChange(files=("config.toml",), digests={"config.toml": "1"})
+    monkeypatch.setattr(dispatcher, "find_unconfirmed", lambda _home: change)
     stage.queue("one")
     stage.queue("two", repo="other")
-    service = stage.start()
-    stage.await_event("held")
-    wait_for_looks(service, 3)
-    monkeypatch.setattr(dispatcher, "refuse_unconfirmed", lambda _home: None)
+    for service in (stage.start(), stage.start()):
+        wait_for_looks(service, 3)
+    monkeypatch.setattr(dispatcher, "find_unconfirmed", lambda _home: None)
     stage.await_event("ended", "one")
     stage.await_event("ended", "two")
     (notice,) = stage.home.store().notices.list_newest()
     assert (notice.kind, notice.subject) == ("service.held", "home")
-    assert [one["event"] for one in stage.events].count("held") == 1
+    assert [one["event"] for one in stage.events].count("held") == 2  # once by each service
+
+
+def test_a_start_failure_of_a_clock_that_was_ahead_does_not_hold_the_run(stage: Stage) -> None:
+    stage.queue("one")
+    tomorrow = clock.wall_ms() + 86_400_000
+    ServiceStore(stage.home.store()).record_start_failure("one", "no folder", tomorrow, "notice")
+    stage.start()
+    stage.await_event("ended", "one")
 
 
 def wait_for_looks(service: Service, count: int) -> None:

@@ -72,6 +72,7 @@ class NtfyServer:
         self._cut_after: int | None = None
         self._holds_streams = False
         self._server: _NtfyHttpServer | None = None
+        self._reserved: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self.port = 0
 
@@ -81,6 +82,8 @@ class NtfyServer:
 
     def __exit__(self, *_: object) -> None:
         self.die()
+        if self._reserved is not None:
+            self._reserved.close()
 
     @property
     def url(self) -> str:
@@ -214,6 +217,10 @@ class NtfyServer:
         """Open the port and answer requests."""
         self._server = _NtfyHttpServer((_LOOPBACK, self.port), self)
         self.port = self._server.server_port
+        if self._reserved is None:  # bound, and not listening: while the server is dead, nobody else gets its port
+            self._reserved = socket.socket()
+            _share_port(self._reserved)
+            self._reserved.bind((_LOOPBACK, self.port))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), name="ntfy-stand-in")
         self._thread.start()
 
@@ -337,6 +344,11 @@ def _parse_actions(text: str) -> list[dict[str, Any]]:
     return [{"id": secrets.token_hex(5), "clear": False, **action} for action in actions]
 
 
+def _share_port(one: socket.socket) -> None:
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+        one.setsockopt(socket.SOL_SOCKET, option, 1)
+
+
 class _NtfyHttpServer(ThreadingHTTPServer):
     daemon_threads = False  # so that closing waits for all of them
     request_queue_size = 128
@@ -349,7 +361,7 @@ class _NtfyHttpServer(ThreadingHTTPServer):
 
     def server_bind(self) -> None:
         """Bind without the base class's host name lookup, which can block without a network."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _share_port(self.socket)
         self.socket.bind(self.server_address)
         self.server_name, self.server_port = self.socket.getsockname()[:2]
 

@@ -60,6 +60,17 @@ def refuse_unconfirmed(home: Home) -> None:
         raise Refused(f"changed since you started a run: {change}; review this, then type `jackline trust`")
 
 
+def refuse_unconfirmed_settings(home: Home) -> None:
+    """Raise Refused if the settings themselves, or a file that they name, have to be confirmed.
+
+    While another file has to be, no run starts, but the channels are those of the user: they can tell about it.
+    """
+    change = find_unconfirmed(home)
+    settings = {find_user_file(os.environ), *list_env_files(home.config)}
+    if change is not None and (change.moved_to or not settings.isdisjoint(change.files)):
+        raise Refused(f"changed since you started a run: {change}; review this, then type `jackline trust`")
+
+
 def find_unconfirmed(home: Home) -> UnconfirmedChange | None:
     """Compare the files with the record; what a person must confirm, or None.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from jackline.app.config import Config, load_config
 from jackline.app.home import Home
-from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed
+from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed_settings
 from jackline.errors import JacklineError
 from jackline.features.notify.delivery import deliver_due
 
@@ -41,7 +41,7 @@ def _load_confirmed(request: dict[str, Any]) -> Config:
     try:
         config = load_config(os.environ, request["home"], flags, project=False)
         with Home(config) as home:
-            refuse_unconfirmed(home)
+            refuse_unconfirmed_settings(home)
             refuse_fresh_changes(home, config.loaded_at)
     except JacklineError:
         if request["confirmed"] is None:

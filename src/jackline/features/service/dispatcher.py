@@ -12,10 +12,11 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from jackline import clock
-from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed
+from jackline.app.own_files import find_unconfirmed, refuse_fresh_changes, refuse_unconfirmed
 from jackline.app.queue import cancel_unreachable
 from jackline.app.wakeups import LimitGate
 from jackline.diagnostic_log import LOG
+from jackline.digests import hash_text
 from jackline.domain.records import SubjectNotice
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import RunState
@@ -23,7 +24,7 @@ from jackline.engine.settings import new_id
 from jackline.engine.workspace_guard import list_busy_worktrees
 from jackline.errors import Busy, Fenced, JacklineError, NotStartable, Overtaken, Refused, StoreError, WorkspaceBusy
 from jackline.features.service.candidates import BatchPlaces, list_candidates
-from jackline.features.service.service_store import ServiceStore
+from jackline.features.service.service_store import LONGEST_PAUSE_MS, ServiceStore
 from jackline.worktrees import find_run_worktree, find_settings_folder
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
     from jackline.engine.supervise import Interrupt
 
+_ID_LENGTH = 32
 _TAKEN = (Busy, Overtaken, Fenced, WorkspaceBusy, NotStartable)
 _SHORT_DELAY = (0.2, 10.0)  # seconds, the first and the longest: another process was faster, or the store failed
 
@@ -125,13 +127,15 @@ class Dispatcher:
         self._forget_others(candidates)
         if not candidates or not self._free_slots() or self._is_held(home):
             return 0
-        failed = {one.run_id: one.next_at for one in ServiceStore(home.store()).list_start_failures()}
+        # A time further ahead than any pause is that of a clock which was set back since.
+        failures = ServiceStore(home.store()).list_start_failures()
+        failed = {one.run_id for one in failures if at < one.next_at <= at + LONGEST_PAUSE_MS}
         busy = list_busy_worktrees(home.store(), home.path)
         batches, gate = BatchPlaces(home.store()), LimitGate(home, at)
         for run_id, entry in candidates.items():
             if not self._free_slots():
                 break
-            if failed.get(run_id, 0) > at or self._is_waiting_its_turn(run_id) or not batches.has_place(entry):
+            if run_id in failed or self._is_waiting_its_turn(run_id) or not batches.has_place(entry):
                 continue
             if busy.get(self._worktrees.get(run_id, ""), run_id) != run_id:
                 continue
@@ -147,24 +151,24 @@ class Dispatcher:
 
     def _is_held(self, home: Home) -> bool:
         """Whether no run may start because a change of the user's own files is not confirmed; reported once."""
-        try:
-            refuse_unconfirmed(home)
-        except Refused as error:
-            if str(error) != self._held:
-                self._held = str(error)
-                self._report("held", f"no run is started: {error}", error=str(error))
-                notice = SubjectNotice(
-                    id=new_id(),
-                    subject="home",
-                    kind="service.held",
-                    title="no run is started until you confirm a change",
-                    body=str(error),
-                    created_at=clock.wall_ms(),
-                )
-                home.store().notices.add(notice)
-            return True
-        self._held = ""
-        return False
+        change = find_unconfirmed(home)
+        if change is None:
+            self._held = ""
+        elif str(change) != self._held:
+            self._held = str(change)
+            text = f"{change} changed while a run lived; review this, then type `jackline trust`"
+            self._report("held", f"no run is started: {text}", error=text)
+            digest = hash_text(f"service.held:{change}:{sorted(change.digests.items())}")  # the same in every service
+            notice = SubjectNotice(
+                id=digest[:_ID_LENGTH],
+                subject="home",
+                kind="service.held",
+                title="no run is started until you confirm a change",
+                body=text,
+                created_at=clock.wall_ms(),
+            )
+            home.store().notices.add(notice)
+        return change is not None
 
     def find_next_look(self, seconds: float) -> float:
         """The seconds until a delayed run may be tried again, at most `seconds`."""

@@ -45,7 +45,7 @@ def configure(parser: CommandParser) -> None:
 def execute(args: Namespace, home: Home, out: Output) -> int:
     from jackline.app import diagnostics
     from jackline.app.environment import read_home_environ
-    from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed
+    from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed_settings
 
     if args.print_service:
         from jackline.features.service.user_units import build_service_unit
@@ -60,7 +60,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         read_home_environ(home.config)  # ConfigError if it cannot be used; that of the settings is checked by each run
     home.create()
     home.migrate()
-    refuse_unconfirmed(home)
+    refuse_unconfirmed_settings(home)
     refuse_fresh_changes(home, home.config.loaded_at)
     diagnostics.start_log(home.path)
     events: queue.SimpleQueue[str] = queue.SimpleQueue()  # a signal handler may put into it at any instruction

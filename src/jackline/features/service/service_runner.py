@@ -212,8 +212,9 @@ class Service:
     def close(self) -> None:
         """End the threads, and record that the service was stopped."""
         self._bell.stop()
+        until = time.monotonic() + _JOIN_SECONDS  # for all together: systemd waits not much longer
         for thread in self._threads:
-            thread.join(_JOIN_SECONDS)
+            thread.join(max(0.0, until - time.monotonic()))
         if self._listener is not None:
             self._listener.close()
         if self._updates is not None:

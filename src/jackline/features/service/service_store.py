@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
 
 _KEPT_MS = 30 * 86_400_000
-_FIRST_PAUSE_MS, _LONGEST_PAUSE_MS = 5_000, 300_000
+_FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 5_000, 300_000
 
 
 class ServiceStore(StorePart):
@@ -80,7 +80,7 @@ class ServiceStore(StorePart):
             if known is None or known.reason != text:
                 known = StartFailure(run_id=run.id, attempt=0, reason=text, failures=0, since=at, next_at=at)
                 add_notice(statements, _build_notice(notice_id, run, text, at), run.chain_head)
-            pause = min(_FIRST_PAUSE_MS << min(known.failures, 20), _LONGEST_PAUSE_MS)
+            pause = min(_FIRST_PAUSE_MS << min(known.failures, 20), LONGEST_PAUSE_MS)
             failure = known._replace(attempt=run.status.attempt, failures=known.failures + 1, next_at=at + pause)
             statements.run("put_start_failure", rows.build_parameters(failure))
             return failure
