@@ -462,5 +462,5 @@ def test_the_warden_is_started_with_the_deadline_of_the_lease(
 
     monkeypatch.setattr(Warden, "start", begin)
     before = boot_ms()
-    runtime._ready_warden()
+    runtime._warden.ready()
     assert deadlines[0] <= before + LEASE_MS * 2 // 3

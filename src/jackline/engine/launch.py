@@ -9,20 +9,32 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.domain.adapter import McpServer, TurnRequest
+from jackline.domain.agent_health import build_health
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
-from jackline.domain.outcome import Usage, add_usage, get_usage
-from jackline.domain.records import AgentOptions, Turn
+from jackline.domain.outcome import Outcome, Usage, add_usage, get_usage
+from jackline.domain.records import AgentOptions, SessionUse, Turn
 from jackline.domain.resume_prompt import find_interrupted_calls, find_new_messages
-from jackline.domain.states import CallState, Replay, Role
+from jackline.domain.run_inputs import TurnEnded
+from jackline.domain.states import CallState, Failure, Replay, Role, WaitReason
 from jackline.engine import git, run_env
+from jackline.engine.attempt import RunInput
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.engine.recovery import find_interrupted_turn
 from jackline.engine.repeated_calls import RepeatedCalls
 from jackline.engine.replay import ReplayQueue
 from jackline.engine.settings import new_session_id, select_variables
 from jackline.engine.turn import TurnJob, build_session_use
 from jackline.engine.work_prompt import WorkSession, build_work_prompt
-from jackline.errors import AgentUnavailable, UsageError
+from jackline.errors import (
+    AgentUnavailable,
+    DayBudgetSpent,
+    JacklineError,
+    NotLoggedIn,
+    SessionTaken,
+    Ungated,
+    UsageError,
+)
 from jackline.extensions import call_hook
 from jackline.named import NamedTuple
 from jackline.store.models import RunChange
@@ -56,6 +68,36 @@ _SERVER_SEES = (
 
 class ReviewUnavailable(Exception):
     """A review cannot start; the message says why."""
+
+
+FAILED_STARTS = (SessionTaken, ReviewUnavailable, DayBudgetSpent, AgentUnavailable, SpawnFailed, WardenLost)
+# Why an agent that could not be started is not simply unavailable.
+_FAILURES: dict[type[JacklineError], Failure] = {
+    Ungated: Failure.UNGATED,
+    NotLoggedIn: Failure.AUTHENTICATION,
+    WardenLost: Failure.CRASHED,
+}
+
+
+def build_failed_start(error: Exception, run: Run, store: Store, at: int) -> RunInput:
+    """The end of a turn that could not be started; the error is one of FAILED_STARTS."""
+    match error:
+        case SessionTaken():
+            lost = Outcome(detail=str(error), session_lost=True)
+            ended = TurnEnded(at=at, outcome=lost, usage=Usage())
+            return RunInput(ended, session=SessionUse(agent=run.agent, session=""))
+        case ReviewUnavailable():
+            failed = Outcome(failure=Failure.REVIEW, detail=str(error))
+            return RunInput(TurnEnded(at=at, outcome=failed, usage=Usage()))
+        case DayBudgetSpent():
+            waits = Outcome(detail=str(error), waits=WaitReason.BUDGET, resets_at=error.wake_at)
+            return RunInput(TurnEnded(at=at, outcome=waits, usage=Usage()))
+    failure = next((one for kind, one in _FAILURES.items() if isinstance(error, kind)), Failure.UNAVAILABLE)
+    outcome = Outcome(failure=failure, detail=str(error))
+    health = build_health(run.agent, outcome, at) if isinstance(error, NotLoggedIn) else None
+    turn = find_interrupted_turn(store, run.id)  # if it was stored already
+    turn = turn and turn._replace(ended_at=at, failure=failure, detail=str(error))
+    return RunInput(TurnEnded(at=at, outcome=outcome, usage=Usage()), turn=turn, health=health)
 
 
 class LaunchContext(NamedTuple):
