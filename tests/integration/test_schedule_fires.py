@@ -17,6 +17,7 @@ from jackline.app import config
 from jackline.app.config import Config, load_config
 from jackline.app.home import Home
 from jackline.app.own_files import confirm_changes, find_unconfirmed, watch_own_files
+from jackline.cli.stored_args import open_workspace_home
 from jackline.domain.states import RunState
 from jackline.features.schedules.firing import ScheduleRunner
 from jackline.features.schedules.schedule_model import Fire, Schedule, ScheduleDefinition
@@ -80,6 +81,18 @@ def night(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     home.create()
     with home:
         yield Night(home, tmp_path)
+
+
+def test_the_database_and_the_env_file_of_the_command_line_apply_to_what_was_stored(
+    database: str, tmp_path: Path
+) -> None:
+    keys = str(tmp_path / "keys.env")
+    flags = {"home": str(tmp_path / "home"), "database": database, "env_file": keys}
+    with Home(load_config(os.environ, str(tmp_path), flags)) as home:
+        there = open_workspace_home(home, str(tmp_path), {"agent": "scripted"})
+        assert there.database == home.database
+        assert there.config.get_text("env_file") == keys
+        assert there.config.get_text("agent") == "scripted"
 
 
 def test_a_fire_puts_its_run_into_the_queue_once(night: Night) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from jackline.app import config as config_module
 from jackline.app import paths
@@ -152,13 +152,16 @@ class Home:
         """Open the same home again: for a thread that needs its own connection."""
         return Home(self.config)
 
-    def reopen_in(self, folder: str) -> Home:
-        """Open the same home with the settings that apply in a folder, such as those of its project."""
-        given = {"home": self.path}
+    def reopen_in(self, folder: str, flags: Mapping[str, Any] | None = None, *, project: bool = True) -> Home:
+        """Open the same home with the settings that apply in a folder, such as those of its project, and with flags.
+
+        The database and the env file stay if the command line named them.
+        """
+        given = {**(flags or {}), "home": self.path}
         for name in ("database", "env_file"):
             if self.config.sources[name].startswith("--"):
                 given[name] = self.config.get_text(name)
-        return Home(config_module.load_config(os.environ, folder, given))
+        return Home(config_module.load_config(os.environ, folder, given, project=project))
 
     def wake_services(self) -> None:
         """Let the services of this home look for work at once: after a run is queued, answered or has a notice."""

@@ -9,7 +9,6 @@ import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from jackline.app import config
 from jackline.app.setting_keys import KEYS
 from jackline.cli.output import open_output
 from jackline.cli.parser import CommandParser
@@ -58,11 +57,7 @@ def open_workspace_home(home: Home, workspace: str, stored: Mapping[str, Any]) -
     """The same home with the settings that apply in the workspace, and those that were stored."""
     if not os.path.isdir(workspace):
         raise UsageError(f"{workspace} is not a folder")
-    flags = {key.name: stored[key.name] for key in KEYS if key.name in stored}
-    flags["home"] = home.path
-    if home.config.sources["database"] == "--database":
-        flags["database"] = home.config.get_text("database")
-    return type(home)(config.load_config(os.environ, workspace, flags))
+    return home.reopen_in(workspace, {key.name: stored[key.name] for key in KEYS if key.name in stored})
 
 
 def _parse_defaults() -> dict[str, Any]:

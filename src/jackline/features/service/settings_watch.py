@@ -30,11 +30,7 @@ class SettingsWatch:
         if stamp == before or not _is_confirmed(self.home):
             return False
         self._stamp = stamp
-        given = {"home": self.home.path}
-        for name in ("database", "env_file"):
-            if self.home.config.sources[name].startswith("--"):
-                given[name] = self.home.config.get_text(name)
-        changed = type(self.home)(config.load_config(os.environ, os.sep, given, project=False))
+        changed = self.home.reopen_in(os.sep, project=False)
         if changed.database != self.home.database:
             raise Refused("they name another database: restart the service")
         if not _is_confirmed(changed) or _was_changed_since(changed):  # by an agent, and back
