@@ -77,7 +77,7 @@ def test_messages_come_in_order_and_again_until_they_are_acknowledged(bridge: Br
 
 def test_only_what_was_given_can_be_acknowledged(bridge: Bridge) -> None:
     send(bridge, "one")
-    with pytest.raises(UsageError, match="message 1 was not given to worker"):
+    with pytest.raises(UsageError, match="message 1 was not delivered to worker"):
         bridge.receive(RUN, "worker", 1, AT)
     assert texts(bridge.receive(RUN, "worker", 0, AT)) == ["one"]
 
@@ -202,7 +202,7 @@ def test_a_message_is_redacted_cleaned_and_an_event_of_the_run(store: Store, bri
 def test_a_run_that_has_ended_is_only_read(store: Store, bridge: Bridge) -> None:
     send(bridge, "early")
     store.leases.write_change(claimed(store), RunChange(AT, status=RunStatus(RunState.FAILED)))
-    with pytest.raises(Refused, match="is failed: its messages can be read, and none can be sent"):
+    with pytest.raises(Refused, match="is failed: its messages can be read, but none can be sent"):
         send(bridge, "late")
     bridge.join(RUN, "late-one", AT)
     run = store.runs.get(RUN)
@@ -230,7 +230,7 @@ def test_a_reader_that_does_not_read_gets_no_more(bridge: Bridge) -> None:
 def test_a_run_has_a_bounded_number_of_messages(store: Store, bridge: Bridge) -> None:
     send(bridge, "first", "person", "worker")
     by_hand(store, f"UPDATE bridge_messages SET number = {MOST_MESSAGES}")
-    with pytest.raises(Refused, match="has 1,000 messages, which is the most"):
+    with pytest.raises(Refused, match="has 1,000 messages, which is the maximum"):
         send(bridge, "one more")
 
 

@@ -94,4 +94,4 @@ def test_changed_settings_are_a_notice_of_their_transaction(store: Store) -> Non
     store.settings.update("host:/home", lambda _record: [Fact("a.b", {"file": "/config.toml"})], AT, "engine", build)
     (notice,) = store.notices.list_newest()
     assert (notice.kind, notice.subject) == ("settings.changed", "home")
-    assert "changed while run run-1 lived: /config.toml" in notice.body
+    assert "changed during run run-1: /config.toml" in notice.body

@@ -127,7 +127,7 @@ def test_a_proof_that_removes_the_repository_proves_nothing(repo: Path, trees: W
 def test_an_agent_that_removes_the_repository_does_not_escape(repo: Path, trees: WorkTrees, warden: Warden) -> None:
     trees.record_repository()
     (repo / ".git").rename(repo.parent / "moved")
-    with pytest.raises(TreeUnreadable, match="is in none now"):
+    with pytest.raises(TreeUnreadable, match="and no longer is"):
         prove("true", repo, trees, warden)
     assert trees.read_id() == UNREADABLE
 

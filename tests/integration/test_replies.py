@@ -517,7 +517,7 @@ def test_after_a_change_of_the_settings_during_a_run_no_code_is_sent_and_no_repl
     house.deliver()
     message = house.ntfy.wait_for_message(NOTICES, "run run-1")
     assert ("actions" in message, find_codes(message)) == (False, [])
-    assert "Confirm that with `jackline trust`" in message["message"]
+    assert "Confirm the change with `jackline trust`" in message["message"]
     look_once(home)
     assert not any(f"/{ANSWERS}/" in request.path for request in house.ntfy.requests)
 

@@ -267,7 +267,7 @@ def test_uncommitted_work_and_a_live_run_are_not_merged(scene: Scene) -> None:
         scene.merge()
     (scene.path / "more").unlink()
     scene.state = RunState.RUNNING
-    with pytest.raises(WorktreeRefused, match="works in"):
+    with pytest.raises(WorktreeRefused, match="is active in"):
         scene.merge()
 
 
@@ -540,7 +540,7 @@ def make_rebasing(scene: Scene) -> None:
         (make_hidden, "a is marked assume-unchanged or skip-worktree"),
         (make_ignored, ".env is ignored by git"),
         (make_unmerged, "not merged into main: "),
-        (make_detached, "its HEAD is on no branch"),
+        (make_detached, "its HEAD is not on a branch"),
         (make_locked, "it is locked: mine"),
         (make_active, "its run is waiting"),
         (make_damaged, "its folder is damaged"),

@@ -97,7 +97,7 @@ def test_the_worker_an_outside_agent_and_the_person_talk(queued: Place) -> None:
                 )
                 assert [one["name"] for one in status["participants"]] == ["worker", "helper", "person"]
                 assert "send to one of" in await refusal(helper, "send_to_agent", to="nobody", content="x")
-                assert "was not given" in await refusal(helper, "receive_messages", ack=9)
+                assert "was not delivered" in await refusal(helper, "receive_messages", ack=9)
                 assert "signal" in await refusal(helper, "send_to_agent", to="worker", kind="signal")
 
     anyio.run(talk_together)

@@ -65,7 +65,7 @@ def test_another_head_says_nothing_about_the_pushed_one() -> None:
     assert judge_pull_request(known, late, GREEN, (), AT).state == OPEN
     foreign = judge_pull_request(known, late._replace(head="theirs"), GREEN, (), AT)
     assert foreign.state == BLOCKED
-    assert "somebody pushed theirs" in foreign.detail
+    assert "someone else pushed theirs" in foreign.detail
 
 
 def test_checks_of_an_older_commit_are_left_out_of_the_answer() -> None:

@@ -36,7 +36,7 @@ KINDS = {
     INTERRUPTED: "a call was interrupted, and the agent has not repeated it",
     QUESTION: "an agent asks",
     BUDGET: "a budget is spent",
-    LOST: "no process works on a run any more",
+    LOST: "a run lost its process",
     LOG_IN: "an agent is not logged in",
     STOPPED: "a run waits for a person",
     ANSWERED: "a run is ready, and no process continues it",

@@ -178,7 +178,7 @@ def watch_own_files(home: Home, run_id: str) -> Iterator[None]:
         with suppress(StoreError):  # then the watch stays in the record, and the next look compares
             change = _update(home, end)
         if change:
-            home.warnings.append(f"changed while a run of this home lived: {change}; `jackline trust` confirms it")
+            home.warnings.append(f"changed while a run of this home was active: {change}; `jackline trust` confirms it")
 
 
 # trust

@@ -58,7 +58,7 @@ def build_settings_notice(files: Sequence[str], runs: Sequence[str], at: int) ->
     named = ", ".join(files[:_MOST_CALLS]) + (
         f" and {len(files) - _MOST_CALLS} more" if len(files) > _MOST_CALLS else ""
     )
-    while_running = f" while run {', '.join(runs[:_MOST_CALLS])} lived" if runs else ""
+    while_running = f" during run {', '.join(runs[:_MOST_CALLS])}" if runs else ""
     return SubjectNotice(
         id=hash_text(f"settings.changed:{named}:{at}")[:_ID_LENGTH],
         subject="home",

@@ -132,7 +132,7 @@ def judge_pull_request(
     if view.head != known.head:  # checks and reviews of another commit say nothing about the one that was proved
         if view.head in known.commits.split():
             return PullRequestVerdict(OPEN, f"{known.url}: GitHub does not show the pushed commit yet")
-        detail = f"somebody pushed {view.head[:12]} to {known.branch}: merge it into the workspace, then resume the run"
+        detail = f"someone else pushed {view.head[:12]} to {known.branch}: merge it into the workspace, then resume"
         return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}")
     running = [check.name for check in view.checks if not check.is_over]
     failed = tuple(check for check in view.checks if check.is_over and not check.is_passed)

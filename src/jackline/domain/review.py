@@ -107,7 +107,7 @@ def _find_object(text: str) -> tuple[dict[str, Any], str]:
         return _load_object(text[block]), f"{text[: block.start]}\n{text[block.stop :]}"
     start = _find_trailing_object(text)
     if start is None:
-        raise MalformedReview("The answer does not end with a JSON object in the agreed form.")
+        raise MalformedReview("The answer does not end with a JSON object in the required form.")
     return _load_object(text[start:]), text[:start]
 
 

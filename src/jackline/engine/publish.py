@@ -188,7 +188,7 @@ class Publisher(NamedTuple):
     def _choose_base(self, target: PublishTarget, remote: RemoteState, known: PullRequest | None) -> str:
         """The branch to merge into; NotPublished if the branch is the default one, or has nothing to merge."""
         if not remote.default:
-            raise NotPublished(f"the default branch of {target.remote} is unknown, and must not be pushed to")
+            raise NotPublished(f"the default branch of {target.remote} is unknown, so nothing is pushed")
         base = known.base if known else self.run.spec.pr_base or remote.default
         if target.branch in {remote.default, base}:
             what = "the default branch" if target.branch == remote.default else "the branch to merge into"

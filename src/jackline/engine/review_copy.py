@@ -118,7 +118,7 @@ class WorkTrees:
         """
         state = compute_tree(self._git, self._trees)
         if state is None and os.path.exists(self._marker):
-            raise TreeUnreadable("the workspace was in a git repository when the run began, and is in none now")
+            raise TreeUnreadable("the workspace was in a git repository when the run began, and no longer is")
         names = self.find_proof_files(state) if state is not None else frozenset()
         if state is None or not names:
             return state

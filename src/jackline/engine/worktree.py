@@ -178,7 +178,7 @@ def _make_worktree(job: WorktreeJob) -> str:
     if os.path.lexists(spec.path) and not _is_empty(spec.path):
         own = [one for one in git.list_worktrees() if os.path.realpath(one.path) == spec.path]
         if not own or not own[0].is_of(job.run_id):
-            raise WorktreeUnready(f"{spec.path} exists, and is not this run's: move it away, then resume")
+            raise WorktreeUnready(f"{spec.path} exists and does not belong to this run: move it away, then resume")
         shutil.rmtree(spec.path)
     commit = git.resolve(f"refs/heads/{spec.branch}")
     if commit and commit != spec.base:

@@ -31,7 +31,7 @@ def list_copied(root: str, names: Iterable[str]) -> list[str]:
             size += bytes_
             if len(found) > _MOST_FILES or size > _MOST_BYTES:
                 most = f"{_MOST_FILES} files or {_MOST_BYTES >> 20} MB"
-                raise CannotCopy(f"{name} is more than {most} to copy: let the set-up command make it")
+                raise CannotCopy(f"{name} is more than {most} to copy: let the set-up command create it")
     return list(found)
 
 

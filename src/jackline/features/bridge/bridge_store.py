@@ -88,7 +88,7 @@ class Bridge(StorePart):
         def receive(statements: Statements) -> Inflow:
             reader = _lock_reader(statements, run_id, name, at)
             if ack > max(reader.given, reader.prompted):
-                raise UsageError(f"message {ack} was not given to {name}: acknowledge only what you received")
+                raise UsageError(f"message {ack} was not delivered to {name}: acknowledge only what you received")
             done = max(reader.acknowledged, ack, _read_prompted(statements, reader))
             inflow = _read_unread(statements, reader, done)
             given = max(reader.given, *(one.message.number for one in inflow.messages), 0)
@@ -179,7 +179,7 @@ class Bridge(StorePart):
         if known is not None:
             return _refuse_other_message(BridgeMessage(*known), recipient, new), False
         if run.status.state in TERMINAL:
-            raise Refused(f"run {run.id} is {run.status.state}: its messages can be read, and none can be sent")
+            raise Refused(f"run {run.id} is {run.status.state}: its messages can be read, but none can be sent")
         everyone = [*seats, *members, PERSON]
         if recipient == sender:
             raise UsageError(f"you are {sender}: send to another one of {', '.join((*everyone, ALL))}")
@@ -188,7 +188,7 @@ class Bridge(StorePart):
                 raise Refused(f"{name} has {MOST_UNREAD} unread messages: wait until some are read")
         message = _build_message(run, sender, recipient, new, _read_last(statements, run.id) + 1, at)
         if message.number > MOST_MESSAGES:
-            raise Refused(f"run {run.id} has {MOST_MESSAGES:,} messages, which is the most: no more can be sent")
+            raise Refused(f"run {run.id} has {MOST_MESSAGES:,} messages, which is the maximum: no more can be sent")
         statements.run("add_bridge_message", stored_dict(message))
         chain = append_events(statements, run.id, get_chain_end(run), (build_sent(message),), at, sender)
         statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})

@@ -46,7 +46,7 @@ def check_reply_keys(channel: Channel, where: str) -> None:
     if mode not in MODES:
         raise ConfigError(f"{where}: replies must be one of {', '.join(MODES)}, not '{mode}'")
     if mode != OFF and "reply_topic" not in channel.options:
-        raise ConfigError(f"{where}: reply_topic is missing; `jackline channel add` makes one")
+        raise ConfigError(f"{where}: reply_topic is missing; `jackline channel add` creates one")
     topic = channel.options.get("reply_topic")
     if isinstance(topic, str):
         _check_reply_topic(topic, channel, where)

@@ -101,7 +101,7 @@ def _find_obstacle(home: Home, replies: Replies, channel: str) -> str:
     if state is not None and state.closed_at:
         return f"Replies are switched off after wrong codes: jackline channel reopen {channel}"
     if find_unconfirmed(home):  # an agent of the same user may have written another topic into them
-        return "No replies: your settings changed while a run lived. Confirm that with `jackline trust`."
+        return "No replies: your settings changed while a run was active. Confirm the change with `jackline trust`."
     return ""
 
 

@@ -200,7 +200,7 @@ class Replies(StorePart):
             LATE: "answer came too late",
             UNKNOWN: "reply not understood",
             REFUSED: "answer not permitted",
-            BUSY: "answer not taken yet",
+            BUSY: "answer not accepted yet",
         }
         notice = SubjectNotice(
             id=f"reply-{channel}-{message.id}",
@@ -235,7 +235,7 @@ def _build_closed(name: str, channel: ReplyChannel, at: int) -> SubjectNotice:
         subject="home",
         kind=CLOSED,
         title=f"replies from '{name}' are switched off",
-        body=f"{reason}. Somebody else may know the topic. To take replies again: jackline channel reopen {name}",
+        body=f"{reason}. Someone else may know the topic. To accept replies again: jackline channel reopen {name}",
         created_at=at,
         priority="high",
     )

@@ -72,13 +72,13 @@ def configure(parser: CommandParser) -> None:
 
 
 def _configure_add(add: CommandParser) -> None:
-    add.add_argument("cron", metavar="CRON", help='when: "MINUTE HOUR DAY MONTH WEEKDAY", or @daily and the like')
+    add.add_argument("cron", metavar="CRON", help='when: "MINUTE HOUR DAY MONTH WEEKDAY", or a shortcut such as @daily')
     add.add_argument("--zone", metavar="ZONE", help="the time zone, such as Europe/Berlin (default: this machine's)")
     add.add_argument(
         "--catch-up",
         metavar="POLICY",
         default=ONCE,
-        help="due times at which nothing ran: skip them, start one run for all (once), or all or all:N (default once)",
+        help="missed due times: skip them, start one run for all of them (once), or each (all, all:N) (default once)",
     )
     add.add_argument(
         "--overlap",
@@ -193,7 +193,7 @@ def _refuse_secrets(definition: ScheduleDefinition, home: Home) -> None:
             flag = "the prompt" if name == "prompt" else f"--{name.replace('_', '-')}"
             refuse_unstorable(flag, text)
             if redactor.has_secret(text):
-                raise UsageError(f"{flag} holds a secret, which would be stored: put it into the env_file of the home")
+                raise UsageError(f"{flag} contains a secret, which would be stored: put it into the home's env_file")
 
 
 def find_machine_zone(environ: Mapping[str, str]) -> str:

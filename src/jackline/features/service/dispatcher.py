@@ -271,7 +271,7 @@ class Dispatcher:
             raise Refused(f"its folder {folder} does not exist")
         with self._home.reopen_in(folder) as home:
             if home.database != self._home.database:
-                raise Refused("the settings name another database since this service started: restart it")
+                raise Refused("the settings have named another database since this service started: restart it")
             refuse_unconfirmed(home)
             refuse_fresh_changes(home, home.config.loaded_at)  # one that an agent changes and restores at once
             home.on_change = self._home.on_change

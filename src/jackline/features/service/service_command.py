@@ -76,7 +76,7 @@ def _print_state(state: UnitState, out: Output) -> int:
     if not state.is_installed:
         out.print_line(f"{state.name} is not installed; `jackline service install` does that")
         return code
-    active = state.active or "not known to a systemd of this user"
+    active = state.active or "unknown to this user's systemd"
     out.print_line(f"{state.name} is {active}{f' and {state.enabled}' if state.enabled else ''}")
     out.print_line(f"  {make_printable(state.path)}")
     if not state.lingers:

@@ -290,7 +290,7 @@ class Service:
         if is_changed:
             self._bell.ring()  # the tasks of before end
             self._start_tasks(self._list_feature_tasks(), self._settings.version)
-            self._report("reloaded", "the settings have changed, and are used from now on")
+            self._report("reloaded", "the settings have changed and are now in use")
         return self._options.poll_seconds
 
     def _dispatch(self, context: ServiceContext) -> float:
@@ -340,7 +340,7 @@ class Service:
                     subject=f"service:{record.id}",
                     kind="service.died",
                     title="a jackline service died",
-                    body=f"{text}; service {self.id} takes up its runs",
+                    body=f"{text}; service {self.id} continues its runs",
                     created_at=at,
                 )
                 if services.report_dead(record.id, notice, at):

@@ -139,7 +139,7 @@ class PostgresListener:
                         self._ring()
                     return
             except StoreError as error:
-                LOG.warning(f"wake signals of PostgreSQL are not heard: {error}")
+                LOG.warning(f"wake signals of PostgreSQL are not received: {error}")
                 self._pause(pause)
                 pause = min(2 * pause, longest)
 

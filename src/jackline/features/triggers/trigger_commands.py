@@ -67,7 +67,7 @@ def configure(parser: CommandParser) -> None:
         metavar="STATE",
         action="append",
         choices=ENDED_STATES,
-        help="with --run-end: only runs that ended so (default: succeeded or failed)",
+        help="with --run-end: only runs that ended in this state (default: succeeded or failed)",
     )
     add.add_argument("--replace", action="store_true", help="replace a trigger of this name")
     add_request_flags(add)
@@ -122,7 +122,7 @@ def _add(args: Namespace, home: Home, out: Output) -> int:
     try:
         TriggerStore(home.store(create=True)).add(trigger, replace=args.replace)
     except Conflict:
-        raise UsageError(f"there is a trigger '{args.name}' already: --replace changes it") from None
+        raise UsageError(f"trigger {args.name} exists; replace it with --replace, or choose another name") from None
     home.wake_services()
     code = _print_one(trigger, out)
     if not home.has_service():

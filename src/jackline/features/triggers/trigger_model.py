@@ -133,7 +133,7 @@ def check_definition(name: str, definition: TriggerDefinition) -> None:
             raise UsageError(f"'{_show(author)}' is not a login on GitHub")
     for state in definition.states:
         if state not in ENDED_STATES:
-            raise UsageError(f"'{_show(state)}' is not an end of a run; use {', '.join(ENDED_STATES)}")
+            raise UsageError(f"'{_show(state)}' is not a final state of a run; use {', '.join(ENDED_STATES)}")
 
 
 def describe_definition(definition: TriggerDefinition) -> str:
@@ -157,7 +157,7 @@ def describe_state(trigger: Trigger) -> str:
     if not trigger.failures:
         return "watching"
     why = f": {make_printable(trigger.problem)}" if trigger.problem else ""
-    return f"failed {pluralize(trigger.failures, 'time')}, asks again at {format_utc(trigger.next_at)} UTC{why}"
+    return f"failed {pluralize(trigger.failures, 'time')}, next attempt at {format_utc(trigger.next_at)} UTC{why}"
 
 
 def build_run_id(name: str, delivery: str) -> str:

@@ -177,7 +177,7 @@ class TriggerWatcher:
             if trigger is not None and is_work and (item := self._find_held_item(trigger, delivery)) is not None:
                 self._start(trigger, build_item_finding(item.id, item.kind, item.payload, delivery.delivery))
             elif delivery.at < self._now() - DAY_MS:
-                self._fail(delivery, "its run was never created, and what should have started it is gone")
+                self._fail(delivery, "its run was never created, and the event that should have started it is gone")
             return
         if trigger is not None and is_work:
             self._follow_item(trigger, delivery, run)

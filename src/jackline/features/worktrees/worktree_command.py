@@ -86,7 +86,7 @@ def _list(trees: list[RunTree], out: Output) -> int:
         out.print_json_lines(_build_json(tree, state) for tree, state in found)
         return 0
     if not found:
-        out.print_note("no worktrees; `jackline run --worktree` makes one")
+        out.print_note("no worktrees; `jackline run --worktree` creates one")
         return 0
     out.print_table(_COLUMNS, [_build_row(tree, state) for tree, state in found])
     return 0
@@ -126,7 +126,7 @@ def _build_json(tree: RunTree, state: WorktreeState) -> dict[str, object]:
 def _open(tree: RunTree, out: Output) -> int:
     path = tree.row.path
     if not os.path.isdir(path):
-        raise WorktreeRefused(f"{path} does not exist: `jackline resume {tree.run.id}` makes it, or makes it again")
+        raise WorktreeRefused(f"{path} does not exist: `jackline resume {tree.run.id}` creates it")
     if out.json:
         out.print_json({"path": path, "branch": tree.row.branch})
         return 0
@@ -160,7 +160,7 @@ def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
     if out.json:
         out.print_json({"name": tree.row.name, "run": tree.run.id, **result._asdict()})
     elif result.how == worktree_merge.UP_TO_DATE:
-        out.print_line(f"{result.target} has everything of {tree.row.branch} already")
+        out.print_line(f"{result.target} already contains {tree.row.branch}")
     else:
         out.print_line(
             f"merged {tree.row.branch} into {result.target} ({result.how}, {result.proof}): {result.commit[:_SHORT]}"

@@ -97,10 +97,10 @@ def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[st
     """The target and the last commit of the branch, if it is complete."""
     row = tree.row
     if tree.run.status.state is RunState.RUNNING or row.path in busy:
-        raise WorktreeRefused(f"run {tree.run.id} works in {row.path}: wait for it, or cancel it")
+        raise WorktreeRefused(f"run {tree.run.id} is active in {row.path}: wait for it, or cancel it")
     target, tip = into or row.base_branch, states.resolve(tree.git, tree.ref)
     if not target:
-        raise WorktreeRefused("it came from no branch: name one with --into BRANCH")
+        raise WorktreeRefused("its run was not created on a branch: name one with --into BRANCH")
     if not tip:
         raise WorktreeRefused(f"its branch {row.branch} is gone: `jackline worktree salvage {row.name}`")
     if target == row.branch:
@@ -121,7 +121,8 @@ def find_checkout(git: Git, target: str, busy: Mapping[str, str]) -> str:
     for path in found:
         here = git._replace(workspace=path)
         if os.path.realpath(path) in busy:
-            raise WorktreeRefused(f"run {busy[os.path.realpath(path)]} works in {path}, where {target} is checked out")
+            where = f"{path}, where {target} is checked out"
+            raise WorktreeRefused(f"run {busy[os.path.realpath(path)]} is active in {where}")
         changed = states.list_changes(here, untracked=False) if os.path.isdir(path) else None
         if changed is None:
             raise WorktreeRefused(f"{path}, where {target} is checked out, cannot be read: try `git status` there")
@@ -230,7 +231,7 @@ def _prove(tree: RunTree, place: _TemporaryWorktree, content: str, commit: str) 
         "the proof", run_command(spec.proof, cwd=folder, env=env, timeout_s=seconds, below=temporary.warden)
     )
     if states.list_changes(tree.git._replace(workspace=temporary.folder), untracked=False) != []:
-        raise WorktreeRefused("the proof changed tracked files of the merge: it proves nothing; nothing was changed")
+        raise WorktreeRefused("the proof changed tracked files of the merge, so it is void; nothing was merged")
     return "proved again"
 
 

@@ -36,7 +36,7 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
     if tree.run.status.state not in TERMINAL:
         raise WorktreeRefused(f"its run is {tree.run.status.state}")
     if tree.row.path in busy:
-        raise WorktreeRefused(f"run {busy[tree.row.path]} works in it")
+        raise WorktreeRefused(f"run {busy[tree.row.path]} is active in it")
     if folder in {states.DAMAGED, states.ELSEWHERE}:
         raise WorktreeRefused(f"it is on {folder}" if folder == states.ELSEWHERE else "its folder is damaged")
     listed = [one for one in states.list_checkouts(tree.git) if os.path.realpath(one.path) == tree.row.path]
@@ -74,7 +74,7 @@ def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
     if not listed or (not listed[0].branch and not states.is_elsewhere(git, "HEAD", tree.row.base_branch)):
         head = git.run("for-each-ref", "--contains", "HEAD", "refs/heads", "refs/tags")
         if not head:
-            raise WorktreeRefused("its HEAD is on no branch")
+            raise WorktreeRefused("its HEAD is not on a branch")
     if git.run("for-each-ref", "refs/worktree", "refs/bisect", "refs/rewritten") != "":
         raise WorktreeRefused("it has worktree-specific refs")
     modules = git.run("submodule", "status")

@@ -65,7 +65,7 @@ def _keep_damaged(tree: RunTree, tip: str) -> list[str]:
         raise WorktreeRefused(f"{tree.row.path} is not a folder")
     common = (tree.git.run("rev-parse", "--git-common-dir") or "").removesuffix("\n")
     if not common:
-        raise WorktreeRefused(f"{tree.git.workspace} is not a repository any more: copy {tree.row.path}")
+        raise WorktreeRefused(f"{tree.git.workspace} is no longer a repository: copy {tree.row.path}")
     bound = {"GIT_DIR": os.path.join(tree.git.workspace, common), "GIT_WORK_TREE": tree.row.path}
     git = tree.here._replace(env={**tree.git.env, **bound})
     kept = keep_folder(git, tip or tree.row.base, tree.run.id, f"Work in {tree.row.path}")
