@@ -62,6 +62,8 @@ def test_it_is_found_by_name_and_run_and_refusals_are_one_line(repo: Place) -> N
     steps = (run("echo two >> a && git commit -qam second && echo more > more"), SAY)
     ended = start(repo, "some", steps=steps, run_id="first")
     assert (ended.code, "merge it: jackline worktree merge some" in ended.out) == (0, True), ended
+    empty = start(repo, "empty", steps=(run("echo x > new"), SAY), run_id="second")
+    assert "nothing is committed; look at it: jackline worktree open empty" in empty.out, empty
     for words, code, text in (
         (("merge", "some"), REFUSED, "not committed: more"),
         (("merge", "nothing"), USAGE, "no worktree matches"),

@@ -228,8 +228,10 @@ def _plan_worktree(
         from jackline.app.worktree_request import plan_worktree
 
         return plan_worktree(request, home, config, workspace, run_id)
-    if request.worktree is None and (request.worktree_base or request.copy or request.setup):
-        raise UsageError("--worktree-base, --copy and --setup are for a worktree: add --worktree")
+    needs_worktree = request.worktree_base or request.copy or request.setup
+    # Without one although a task prepares one: then a person wants to work here.
+    if (request.worktree is None and needs_worktree) or config.sources["setup_timeout"].startswith("--"):
+        raise UsageError("--worktree-base, --copy, --setup and --setup-timeout are for a worktree: add --worktree")
     return WorktreeSpec(), workspace
 
 
@@ -239,8 +241,9 @@ def _choose_reviewers(request: Request, home: Home) -> tuple[str, ...]:
         return ()
     if NO_REVIEW in request.review:
         raise UsageError(f"'{NO_REVIEW}' is for a run without reviewers: leave it or the others out")
-    if request.review_mode and not request.review:
-        raise UsageError("--review-mode needs reviewers: name them with --review")
+    flag = "--review-mode" if request.review_mode else home.config.sources["review_rounds"]
+    if flag in {"--review-mode", "--review-rounds"} and not request.review:
+        raise UsageError(f"{flag} needs reviewers: name them with --review")
     if request.review_mode not in {"", ALL_PASS, ANY_PASS}:
         raise UsageError(f"the review mode '{request.review_mode}' is unknown: use {ALL_PASS} or {ANY_PASS}")
     named = (one for name in request.review for one in (_BOTH if name == _PAIR else (name,)))

@@ -128,10 +128,18 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
             return _list_waiting_steps(home, run, out, resume)
         case RunState.FAILED if not run.spec.imported:
             return [*_list_failed_steps(home, run, out, resume), read]
-        case RunState.SUCCEEDED if run.spec.worktree.name and not run.spec.pr:
-            return [f"merge it: {out.format_command('worktree', 'merge', run.spec.worktree.name)}", read]
+        case RunState.SUCCEEDED if (name := _find_worktree_name(home, run)) and not run.spec.pr:
+            if not home.store().records.get_changes(run.id).commits:
+                return [f"nothing is committed; look at it: {out.format_command('worktree', 'open', name)}", read]
+            return [f"merge it: {out.format_command('worktree', 'merge', name)}", read]
         case _:
             return [read]
+
+
+def _find_worktree_name(home: Home, run: Run) -> str:
+    """The name of the run's own worktree; empty if it has none, or it was removed."""
+    found = home.store().worktrees.get(run.id) if run.spec.worktree.name else None
+    return found.name if found is not None and found.removed_at is None else ""
 
 
 def _list_failed_steps(home: Home, run: Run, out: Output, resume: str) -> list[str]:

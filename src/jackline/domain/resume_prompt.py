@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 RESUME_HEADING = (
     "Your work on this task was interrupted and continues now. The host recorded the following facts; rely on them."
 )
+_CONTINUED_HEADING = (
+    "An earlier turn worked on this task, and you continue it. The host recorded the following facts; rely on them."
+)
 _ONE_MESSAGE = "A person sent this message. Where it differs from earlier instructions, follow the message:"
 _SEVERAL_MESSAGES = "A person sent these messages. Where they differ, follow the last one:"
 _END_OF_MESSAGES = "(end of the person's message)"
@@ -93,9 +96,9 @@ def build_resume_prompt(
     return "\n".join(lines)
 
 
-def build_heading(messages: Sequence[Message]) -> str:
+def build_heading(messages: Sequence[Message], *, was_interrupted: bool = True) -> str:
     """The heading of the resume prompt, with the messages of a person that the session does not know."""
-    return "\n".join([RESUME_HEADING, *describe_messages(messages)])
+    return "\n".join([RESUME_HEADING if was_interrupted else _CONTINUED_HEADING, *describe_messages(messages)])
 
 
 def find_new_messages(messages: Sequence[Message], session_turns: Sequence[Turn]) -> list[Message]:

@@ -56,7 +56,7 @@ def build_work_prompt(
         store.calls.list_receipts(run.id),
         store.records.get_changes(run.id).commits,
         forced,
-        build_heading(work.messages),
+        build_heading(work.messages, was_interrupted=knows or not _has_ended_well(work.turns)),
         held=work.is_held,
         refused=refused,
         sections=(build_interrupted_section(interrupted), *sections) if work.turns else (),
