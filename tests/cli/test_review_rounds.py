@@ -88,7 +88,7 @@ def test_a_person_ends_a_review_that_does_not_end(loop: Place) -> None:
         "test -s work.txt",
         "It passed",
         "F1 blocking",
-        "What has changed since",
+        "This is the diff since that review",
         "I worked",
     ):
         assert words in review

@@ -191,7 +191,7 @@ def test_trust_of_the_checkout_holds_in_the_worktree(repo: Place) -> None:
         (("--copy", "out"), "is a link"),
         (("--copy", ".git/config"), "inside the repository"),
         (("--copy", "missing"), "No such file"),
-        (("--copy", "many"), "let the set-up command make it"),
+        (("--copy", "many"), "let the set-up command create it"),
         (("--worktree-base", "nothing"), "not a commit"),
         (("two words",), "cannot be the name of a worktree"),
         (("x.lock",), "cannot be the name of a worktree"),

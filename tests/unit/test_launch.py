@@ -131,7 +131,7 @@ def test_a_fresh_session_after_a_lost_one_remembers_nothing() -> None:
     third = planned(known, 3)
     assert (third.request.resume, third.since) == (False, 3)
     assert third.turn.session != "s1"
-    assert third.turn.prompt.startswith("do it\n\nYour work on this task was interrupted")
+    assert third.turn.prompt.startswith("do it\n\nAn earlier turn worked on this task")
 
 
 def test_the_turns_of_another_session_are_not_remembered() -> None:
