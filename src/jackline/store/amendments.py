@@ -19,7 +19,7 @@ from jackline.store import rows
 from jackline.store.approvals import PERSON, answer_asked, read_asked
 from jackline.store.driver import clean
 from jackline.store.leases import refuse_claim
-from jackline.store.parts import StorePart, append_events, get_chain_end
+from jackline.store.parts import StorePart, append_run_events
 from jackline.store.record_digests import cover, digest_message, digest_run, digest_text
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ class Amendments(StorePart):
             facts = [*(answer_asked(statements, call, "allow", at, PERSON)[1] for call in calls), *facts]
         if facts:
             covered = cover(tuple(facts), {**digest_run(run), **records})
-            chain = append_events(statements, run_id, get_chain_end(run), covered, at, PERSON)
-            statements.run("move_chain", {"id": run_id, "after": run.event_seq, "at": at, **chain._asdict()})
+            append_run_events(statements, run, covered, at, PERSON)
         return self._found(statements, run_id)
 
 

@@ -124,6 +124,13 @@ def append_events(
     return ChainEnd(seq, head)
 
 
+def append_run_events(statements: Statements, run: Run, facts: Iterable[Fact], at: int, actor: str) -> ChainEnd:
+    """Write events at the end of a locked run's stream, and that end to the run."""
+    chain = append_events(statements, run.id, get_chain_end(run), facts, at, actor)
+    statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
+    return chain
+
+
 def write_event(statements: Statements, event: Event) -> None:
     """Write one event."""
     statements.run("add_event", stored_dict(event))

@@ -11,7 +11,7 @@ from jackline.errors import NotStartable, Refused
 from jackline.store import rows
 from jackline.store.driver import RetryTransaction, Row, Statements, clean
 from jackline.store.models import QueueEntry, QueueWait
-from jackline.store.parts import StorePart, append_events, build_not_found, get_chain_end
+from jackline.store.parts import StorePart, append_run_events, build_not_found
 from jackline.store.runs import IdleEnd
 
 if TYPE_CHECKING:
@@ -155,8 +155,7 @@ class RunQueue(StorePart):
             if (QueueEntry(*row).held_at is None) == (held_at is None):
                 continue
             statements.run("hold_queue_entry", {"run_id": run.id, "at": held_at})
-            chain = append_events(statements, run.id, get_chain_end(run), (fact,), at, "person")
-            statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
+            append_run_events(statements, run, (fact,), at, "person")
 
     def cancel_unreachable(self, at: int, new_id: Callable[[], str]) -> list[Run]:
         """End the runs that wait for one that failed or was cancelled, and those that wait for them, with notices.

@@ -11,7 +11,7 @@ from jackline.domain.states import RunState
 from jackline.errors import NotFound, Refused
 from jackline.store import rows
 from jackline.store.driver import clean
-from jackline.store.parts import StorePart, append_events, get_chain_end
+from jackline.store.parts import StorePart, append_run_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,8 +70,7 @@ class Reviews(StorePart):
             statements.run("put_finding", rows.build_parameters(finding))
             fact = Fact("finding.dismissed", {"finding": finding.id, "reason": reason})
             facts += cover((fact,), digest_finding(finding))
-        chain = append_events(statements, run_id, get_chain_end(run), facts, at, PERSON)
-        statements.run("move_chain", {"id": run_id, "after": run.event_seq, "at": at, **chain._asdict()})
+        append_run_events(statements, run, facts, at, PERSON)
         return dismissed, self._found(statements, run_id)
 
 

@@ -8,7 +8,7 @@ from jackline.domain.records import RunWorktree
 from jackline.errors import Refused
 from jackline.store import rows
 from jackline.store.driver import RetryTransaction, Statements, clean
-from jackline.store.parts import StorePart, append_events, get_chain_end, lock_fenced_head
+from jackline.store.parts import StorePart, append_run_events, lock_fenced_head
 
 if TYPE_CHECKING:
     from jackline.domain.events import Fact
@@ -77,8 +77,7 @@ class RunWorktrees(StorePart):
     def _record_person(self, query: str, run_id: str, fact: Fact, at: int) -> None:
         def record(statements: Statements) -> None:
             run = self._locked(statements, run_id)
-            chain = append_events(statements, run_id, get_chain_end(run), (fact,), at, "person")
-            statements.run("move_chain", {"id": run_id, "after": run.event_seq, "at": at, **chain._asdict()})
+            append_run_events(statements, run, (fact,), at, "person")
             statements.run(query, {"run_id": run_id, "at": at})
 
         self._driver.write(record)

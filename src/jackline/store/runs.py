@@ -15,7 +15,7 @@ from jackline.named import NamedTuple
 from jackline.store import rows
 from jackline.store.driver import RetryTransaction, Row, Statements, clean
 from jackline.store.models import RunMark, RunSummary
-from jackline.store.parts import StorePart, add_notice, append_events, build_not_found, get_chain_end
+from jackline.store.parts import StorePart, add_notice, append_events, append_run_events, build_not_found, get_chain_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,8 +77,7 @@ class RunStore(StorePart):
             raise RetryTransaction  # another process created the same id since we looked
         spec = rows.dump_spec(new.spec)
         statements.run("add_spec", {"run_id": run.id, "spec": spec})
-        chain = append_events(statements, run.id, get_chain_end(run), (_build_created(run, spec),), at, "engine")
-        statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
+        chain = append_run_events(statements, run, (_build_created(run, spec),), at, "engine")
         if new.ping:
             statements.run("add_ping", {"run_id": run.id, "url": clean(new.ping)})
         if run.spec.worktree.name:

@@ -31,7 +31,7 @@ from jackline.features.bridge.bridge_message import (
 from jackline.formatting import make_readable
 from jackline.named import NamedTuple, stored_dict
 from jackline.store.driver import clean
-from jackline.store.parts import StorePart, append_events, get_chain_end
+from jackline.store.parts import StorePart, append_run_events
 
 if TYPE_CHECKING:
     from jackline.domain.records import Run
@@ -190,8 +190,7 @@ class Bridge(StorePart):
         if message.number > MOST_MESSAGES:
             raise Refused(f"run {run.id} has {MOST_MESSAGES:,} messages, which is the maximum: no more can be sent")
         statements.run("add_bridge_message", stored_dict(message))
-        chain = append_events(statements, run.id, get_chain_end(run), (build_sent(message),), at, sender)
-        statements.run("move_chain", {"id": run.id, "after": run.event_seq, "at": at, **chain._asdict()})
+        append_run_events(statements, run, (build_sent(message),), at, sender)
         return message, True
 
 
