@@ -176,7 +176,7 @@ def _check_database(home: Home) -> DoctorFinding:
         if status.pending:
             return DoctorFinding(part="database", state=FAIL, found=where, fix="jackline db migrate")
         store = home.store()
-        if status.size is None or status.size > _QUICK_CHECK or "://" in home.database:
+        if status.size is None or status.size > _QUICK_CHECK or home.has_database_server:
             return DoctorFinding(
                 part="database", state=OK, found=f"{where} (opens; `jackline db check` checks it for damage)"
             )

@@ -83,6 +83,11 @@ class Home:
         return paths.find_database(self.path, self.config.get_text("database"))
 
     @property
+    def has_database_server(self) -> bool:
+        """Whether the store is on a server, which several hosts may share, and not a file."""
+        return "://" in self.database
+
+    @property
     def is_new(self) -> bool:
         """Whether nothing was ever written here; StoreError if that cannot be determined."""
         size = self._measure_database()
@@ -99,7 +104,7 @@ class Home:
 
     def _measure_database(self) -> int | None:
         """The size of the database, None where there is no file yet; a server has one always."""
-        if "://" in self.database:
+        if self.has_database_server:
             return sys.maxsize
         try:
             return os.stat(self.database).st_size
@@ -118,7 +123,7 @@ class Home:
             try:
                 self._store = open_store(self.database, create=create, redactor=self.make_redactor)
             except SchemaMissing:
-                if "://" in self.database:
+                if self.has_database_server:
                     raise
                 # Another process is creating the home at this very moment: it does not exist yet.
                 raise NoHome(self.path) from None
@@ -165,7 +170,7 @@ class Home:
 
     def wake_services(self) -> None:
         """Let the services of this home look for work at once: after a run is queued, answered or has a notice."""
-        if "://" not in self.database and not os.path.exists(os.path.join(self.path, paths.SERVICES_FOLDER)):
+        if not self.has_database_server and not os.path.exists(os.path.join(self.path, paths.SERVICES_FOLDER)):
             return  # no service ever ran here, and most commands need not import how to wake one
         from jackline.extensions import call_hook
 

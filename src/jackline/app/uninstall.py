@@ -105,7 +105,7 @@ def remove_leftovers(home: Home, leftovers: Iterable[UninstallItem], environ: Ma
     for folder in (*own_folders, home.path, os.path.dirname(find_user_file(environ)), *caches):
         with suppress(OSError):  # not empty, or never created
             os.rmdir(folder)
-    foreign = [home.database] if "://" not in home.database and os.path.lexists(home.database) else []
+    foreign = [home.database] if not home.has_database_server and os.path.lexists(home.database) else []
     for name in sorted(os.listdir(home.path)) if os.path.isdir(home.path) else ():
         path = os.path.join(home.path, name)
         foreign += _list_folder(path) if name in _RUN_FOLDERS and _is_folder(path) else [path]
@@ -140,7 +140,7 @@ def _has_database(home: Home) -> bool:
     """Whether the database is a file of jackline's. SQLite never opens any other file: opening it could write."""
     from jackline.store.sqlite_file import is_marked
 
-    return "://" not in home.database and is_marked(home.database)
+    return not home.has_database_server and is_marked(home.database)
 
 
 def _belongs_to_run(home: Home, folder: str, path: str) -> bool:

@@ -54,7 +54,7 @@ def _has_day_budget(home: Home, at: int) -> bool:
 def _leave_to_others(home: Home, found: list[DueCandidate]) -> list[DueCandidate]:
     """The runs that no living process will continue, as far as this host can tell."""
     attempts = {one.attempt.run_id: one.attempt for one in home.store().records.list_holders([r.run_id for r in found])}
-    is_shared, host, kept = "://" in home.database, host_name(), []
+    is_shared, host, kept = home.has_database_server, host_name(), []
     for one in found:
         attempt = attempts.get(one.run_id)
         if attempt is None or (is_shared and attempt.host != host) or has_waiter(home.folder(one.run_id)):

@@ -44,7 +44,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         out.print_note(f"removed {total}")
     else:
         out.print_note(f"{total} would be removed; `jackline uninstall --yes` removes it permanently")
-    if "://" in home.database:
+    if home.has_database_server:
         out.print_note("the data in PostgreSQL is not touched: drop it there if you no longer need it")
     out.print_note(
         "not touched: jackline.toml and .agents/ in your projects, and jackline itself (pip uninstall jackline)"

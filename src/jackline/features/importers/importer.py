@@ -311,7 +311,7 @@ def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 def _is_stored_case(home: Home, case_id: str) -> bool:
     """Whether the home's own database has the case. A server is not asked; an unreadable database has none."""
     path = os.path.join(home.path, FOLDER, case_id)
-    if os.path.islink(path) or not os.path.isdir(path) or "://" in home.database or home.is_new:
+    if os.path.islink(path) or not os.path.isdir(path) or home.has_database_server or home.is_new:
         return False
     try:
         return Cases(home.store()).get(case_id) is not None

@@ -189,7 +189,7 @@ class Service:
             thread.start()
 
     def _listen(self) -> None:
-        if "://" in self._home.database:
+        if self._home.has_database_server:
             self._listener = PostgresListener(self._home.database, self._bell.ring)
         elif self._presence is not None and os.path.exists(self._presence.pipe_path):
             self._listener = PipeListener(self._presence.pipe_path, self._bell.ring)

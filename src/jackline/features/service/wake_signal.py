@@ -29,7 +29,7 @@ _RECONNECT_SECONDS = (1.0, 30.0)
 
 def wake_services(home: Home) -> None:
     """Wake every service of the home; with PostgreSQL, every service of the database."""
-    if "://" in home.database:
+    if home.has_database_server:
         with contextlib.suppress(StoreError):  # what was written is found by the next look
             ServiceStore(home.store()).notify_listeners()
         return
