@@ -268,7 +268,7 @@ def expand_account(home: Home, reference: str) -> tuple[str, ...]:
     programs = {one: locate_program(config, load_adapter(config, one).declaration) for one in (*known, name)}
     # The agent without an account belongs to the choice only if it can work as it is.
     ready = [one for one in (*known, name) if one != name or not (programs[one].why or programs[one].login)]
-    health = {} if home.is_new else {one.agent: one for one in home.store().records.list_health()}
+    health = {} if home.is_new else home.store().records.get_health()
     at = clock.wall_ms()
 
     def rank(one: str) -> tuple[bool, int, int]:

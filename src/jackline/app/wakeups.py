@@ -75,7 +75,7 @@ class LimitGate:
     def __init__(self, home: Home, at: int) -> None:
         """Read the health of all agents once."""
         self._wakeups, self._at = home.store().wakeups, at
-        self._health = {one.agent: one for one in home.store().records.list_health()}
+        self._health = home.store().records.get_health()
         self._probes = {one.agent: one for one in self._wakeups.list_probes()} if self._health else {}
         self.again_at: int | None = None
 

@@ -203,7 +203,7 @@ class TurnJob:
         if self._has_worked or not (has_output or event.kind == "call.started"):
             return
         self._has_worked = True
-        known = {one.agent: one for one in self._services.store.records.list_health()}.get(self._turn.agent)
+        known = self._services.store.records.get_health().get(self._turn.agent)
         if known is not None and is_limited(known) and known.at < self._turn.started_at:
             self._health = AgentHealth(self._turn.agent, at=self._services.now())
 
@@ -353,7 +353,7 @@ class TurnJob:
             calls = sum(call.turn == turn.number for call in store.calls.list_all(self._run.id))
             family = self._adapter.declaration.prices
             turn = estimate_unreported_usage(turn, services.prices, family, self._model, calls)
-        known = {one.agent: one for one in store.records.list_health()}
+        known = store.records.get_health()
         health = build_health(turn.agent, outcome, at, known.pop(turn.agent, None), turn.started_at)
         others = known.values()
         ended = TurnEnded(

@@ -84,6 +84,10 @@ class RunRecords(StorePart):
 
         return [AgentHealth(*row) for row in self._all("all_health", {})]
 
+    def get_health(self) -> dict[str, AgentHealth]:
+        """The same by agent."""
+        return {one.agent: one for one in self.list_health()}
+
     def get_changes(self, run_id: str) -> Changes:
         """The known changes of the run in its repository."""
         from jackline.domain.changes import Changes

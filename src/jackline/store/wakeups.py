@@ -68,23 +68,23 @@ class Wakeups(StorePart):
         status = run.status
         if status.wake_at is None:
             return run
-        wake_at = find_wake_time(status.wake_at, status.reason, run.spec.agents, self._read_health())
+        wake_at = find_wake_time(status.wake_at, status.reason, run.spec.agents, self._store.records.get_health())
         return run._replace(status=status._replace(wake_at=wake_at))
 
     def adjust_wake_times(self, found: Sequence[RowT]) -> list[RowT]:
         """The same for rows of a list."""
         if not any(row.wake_at is not None for row in found):
             return list(found)
-        health = self._read_health()
+        health = self._store.records.get_health()
         return [self._adjust_row(row, health) for row in found]
 
     def find_reset(self, run: Run) -> int:
         """When the first of the run's agents can be used again, if all rest and one of them for a limit; else 0."""
-        return find_free_time(run.spec.agents, self._read_health())
+        return find_free_time(run.spec.agents, self._store.records.get_health())
 
     def find_resets(self, run_ids: Iterable[str], at: int) -> dict[str, int]:
         """The runs whose agents all rest after a limit, each with the time when the first can be used again."""
-        health = self._read_health()
+        health = self._store.records.get_health()
         if not any(one.until > at for one in health.values()):
             return {}
         runs = filter(None, map(self._store.runs.get, run_ids))
@@ -98,9 +98,6 @@ class Wakeups(StorePart):
         run = self._store.runs.get(row.id)
         agents = (row.agent,) if run is None else run.spec.agents
         return row._replace(wake_at=find_wake_time(row.wake_at, row.reason, agents, health))
-
-    def _read_health(self) -> dict[str, AgentHealth]:
-        return {one.agent: one for one in self._store.records.list_health()}
 
     # limits
 
