@@ -176,6 +176,12 @@ def pluralize(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+def join_some(names: Sequence[str], most: int) -> str:
+    """List the first names, and count the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 # text from agents, models and files
 
 

@@ -25,6 +25,7 @@ from jackline.formatting import (
     format_table,
     format_usd,
     format_utc,
+    join_some,
     make_printable,
     make_readable,
     parse_duration,
@@ -234,3 +235,9 @@ def test_an_age_has_one_unit(ago: int, shown: str) -> None:
 )
 def test_a_path_is_shortened_in_front(path: str, columns: int, shown: str) -> None:
     assert shorten_path(path, "/home/ada", columns) == shown
+
+
+def test_the_first_names_are_listed_and_the_others_counted() -> None:
+    assert join_some([], 2) == ""
+    assert join_some(["a", "b"], 2) == "a, b"
+    assert join_some(("a", "b", "c", "d"), 2) == "a, b and 2 more"

@@ -10,7 +10,7 @@ from jackline.cli.run_json import row_to_json
 from jackline.clock import wall_ms
 from jackline.domain.states import RunState
 from jackline.extensions import call_hook
-from jackline.formatting import format_age, format_iso, format_local, shorten_path
+from jackline.formatting import format_age, format_iso, format_local, join_some, shorten_path
 from jackline.worktrees import find_run_worktree
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ def _describe_wait(wait: QueueWait, now: int, format_time: FormatTime, *, is_sta
         if state in _ENDED:
             return f"after {run_id}, {_ENDED[RunState(state)]}"
     if wait.earlier:
-        more = len(wait.earlier) - _MOST_RUNS
-        names = ", ".join(run_id for run_id, _ in wait.earlier[:_MOST_RUNS])
-        return f"after {names}" + (f" and {more} more" if more > 0 else "")
+        return f"after {join_some([run_id for run_id, _ in wait.earlier], _MOST_RUNS)}"
     if entry.not_before > now:
         return f"not before {format_time(entry.not_before, now)}"
     return f"batch {entry.batch} is full" if entry.batch_slots and not is_startable else ""

@@ -8,7 +8,7 @@ from jackline.digests import hash_text
 from jackline.domain.call_text import describe_effect
 from jackline.domain.records import Notice, SubjectNotice
 from jackline.domain.states import RunState, WaitReason
-from jackline.formatting import format_utc
+from jackline.formatting import format_utc, join_some
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,9 +55,7 @@ def build_log_in_notice(health: AgentHealth, run_id: str) -> SubjectNotice:
 
 def build_settings_notice(files: Sequence[str], runs: Sequence[str], at: int) -> SubjectNotice:
     """Build the notice for files of the user that changed while a run lived."""
-    named = ", ".join(files[:_MOST_CALLS]) + (
-        f" and {len(files) - _MOST_CALLS} more" if len(files) > _MOST_CALLS else ""
-    )
+    named = join_some(files, _MOST_CALLS)
     while_running = f" during run {', '.join(runs[:_MOST_CALLS])}" if runs else ""
     return SubjectNotice(
         id=hash_text(f"settings.changed:{named}:{at}")[:_ID_LENGTH],

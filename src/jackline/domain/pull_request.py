@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from jackline.digests import hash_text
 from jackline.domain.records import APPROVED, GREEN, MERGED
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
-from jackline.formatting import format_line, pluralize
+from jackline.formatting import format_line, join_some, pluralize
 from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ FIRST_LOOK_MS = 60_000
 _LONGEST_WAIT_MS = 600_000
 _MOST_DOUBLINGS = 4
 _MOST_NAME = 80  # characters of a check's name
+_MOST_NAMED = 3  # checks or people in a message
 NO_CHECKS_MS = 900_000  # after which a commit without any check will not get one
 _PASSED = frozenset({"SUCCESS", "NEUTRAL", "SKIPPED"})
 _MAY_BE_HEARD = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})  # others cannot have write access
@@ -140,14 +141,14 @@ def judge_pull_request(
     if remarks or (failed and not running):
         return _build_red(known, () if running else failed, remarks)
     if running:
-        return PullRequestVerdict(OPEN, f"{known.url}: waiting for {_list_names(running)}")
+        return PullRequestVerdict(OPEN, f"{known.url}: waiting for {join_some(running, _MOST_NAMED)}")
     return _judge_finished(known, view, until, at)
 
 
 def _build_red(known: PullRequest, failed: tuple[CheckState, ...], remarks: tuple[Remark, ...]) -> PullRequestVerdict:
-    names = [f"{_list_names([check.name for check in failed])} failed"] if failed else []
+    names = [f"{join_some([check.name for check in failed], _MOST_NAMED)} failed"] if failed else []
     people = sorted({one.author for one in remarks})
-    names += [f"{_list_names(people)} commented"] if people else []
+    names += [f"{join_some(people, _MOST_NAMED)} commented"] if people else []
     return PullRequestVerdict(RED, f"{known.url}: {'; '.join(names)}", failed, remarks)
 
 
@@ -169,11 +170,6 @@ def _judge_finished(known: PullRequest, view: PullRequestView, until: str, at: i
     minutes = NO_CHECKS_MS // 60_000
     detail = f"{known.head[:12]} has no check after {minutes} minutes, so it never becomes {GREEN}"
     return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}; does the repository have CI? Resume to look again")
-
-
-def _list_names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"  # noqa: PLR2004
 
 
 def compute_next_look(at: int, quiet: int) -> int:

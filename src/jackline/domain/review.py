@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING, Fact
 from jackline.domain.records import ANY_PASS, Finding, Verdict
-from jackline.formatting import make_printable, make_readable, pluralize
+from jackline.formatting import join_some, make_printable, make_readable, pluralize
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -392,9 +392,8 @@ def is_stalled(verdicts: Iterable[Verdict], review_round: int, since: int, most:
 def describe_blocking(findings: Iterable[Finding]) -> str:
     """The open blocking findings, in one line."""
     blocking = find_blocking(findings)
-    names = ", ".join(f"{finding.id} ({locate_finding(finding)})" for finding in blocking[:5])
-    more = f" and {len(blocking) - 5} more" if len(blocking) > 5 else ""  # noqa: PLR2004 - as many as are named
-    return f"{pluralize(len(blocking), 'blocking finding')}: {names}{more}"
+    names = [f"{finding.id} ({locate_finding(finding)})" for finding in blocking]
+    return f"{pluralize(len(blocking), 'blocking finding')}: {join_some(names, 5)}"
 
 
 def locate_finding(finding: Finding) -> str:

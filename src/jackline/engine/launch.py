@@ -36,6 +36,7 @@ from jackline.errors import (
     UsageError,
 )
 from jackline.extensions import call_hook
+from jackline.formatting import join_some
 from jackline.named import NamedTuple
 from jackline.store.models import RunChange
 
@@ -454,9 +455,7 @@ def build_warnings(adapter: Adapter, context: LaunchContext, spec: Spec) -> tupl
 
 def describe_files(paths: Iterable[str], workspace: str) -> str:
     """Name the first files, relative to the workspace, and count the others."""
-    first, others = list(paths)[:_MOST_NAMED], list(paths)[_MOST_NAMED:]
-    more = f" and {len(others)} more" if others else ""
-    return ", ".join(os.path.relpath(path, os.path.realpath(workspace)) for path in first) + more
+    return join_some([os.path.relpath(path, os.path.realpath(workspace)) for path in paths], _MOST_NAMED)
 
 
 def build_unprotected(declaration: Declaration, argv: Sequence[str], *, is_first: bool) -> tuple[Fact, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from jackline.engine.git import GitFailed
 from jackline.engine.tree_id import describe_names, quote_path
+from jackline.formatting import join_some
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -123,8 +124,7 @@ def _check_ignored(git: Git, discard: Discard) -> None:
         raise _CannotKeep("git does not list the ignored files")
     lost = [path for path in listed.split("\0") if path and not is_cache(path)]
     if lost:
-        more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
-        raise _CannotKeep(f"it would delete ignored files: {', '.join(lost[:_MOST_NAMED])}{more}")
+        raise _CannotKeep(f"it would delete ignored files: {join_some(lost, _MOST_NAMED)}")
 
 
 def is_cache(path: str) -> bool:

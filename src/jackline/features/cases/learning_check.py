@@ -13,6 +13,7 @@ from jackline.engine.git import find_tracked_files
 from jackline.features.cases import learning
 from jackline.features.cases.case_model import CaseQuery, CaseStatus, EntryKind
 from jackline.features.cases.case_queries import Cases
+from jackline.formatting import join_some
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +37,7 @@ def build_result(review: learning.LearningReview) -> CheckResult:
     count = len(review.unresolved)
     if not count:
         return CheckResult(exit_code=0, output=review.output, detail="")
-    more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
-    names = f"{', '.join(review.unresolved[:_MOST_NAMED])}{more}"
+    names = join_some(review.unresolved, _MOST_NAMED)
     are = "learnings are" if count > 1 else "learning is"
     command = f"`jackline case learning review --case {review.first}`"
     detail = f"{count} {are} unresolved ({names}): {command} shows what is missing"

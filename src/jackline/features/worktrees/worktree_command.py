@@ -13,7 +13,7 @@ from jackline.domain.ids import repository_id
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import WorktreeState, find_tree, inspect_tree, open_trees
-from jackline.formatting import make_printable, pluralize
+from jackline.formatting import join_some, make_printable, pluralize
 from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
@@ -190,9 +190,7 @@ def _describe_salvage(tree: RunTree, found: SalvagedWork) -> list[str]:
     elif not found.refs:
         lines.append(f"its branch {tree.row.branch} is gone, and none of its commits is known")
     if found.ignored:
-        more = len(found.ignored) - _SHOWN_FILES
-        rest = f" and {more} more" if more > 0 else ""
-        lines.append(f"not kept, because git ignores them: {', '.join(found.ignored[:_SHOWN_FILES])}{rest}")
+        lines.append(f"not kept, because git ignores them: {join_some(found.ignored, _SHOWN_FILES)}")
     return lines
 
 
