@@ -18,7 +18,7 @@ from jackline.app.config import find_user_file
 from jackline.app.environment import list_env_files
 from jackline.app.trust import TRUST_FILE, find_project, fingerprint_entry, hash_project, name_record
 from jackline.digests import hash_text
-from jackline.domain.events import Fact
+from jackline.domain.events import ENGINE, PERSON, Fact
 from jackline.domain.notices import build_settings_notice
 from jackline.errors import Refused, StoreError
 from jackline.named import NamedTuple
@@ -37,7 +37,6 @@ _MOST_FILES = 1000
 _SUFFIXES = (".toml", ".md")  # not the copies that an editor makes while a file is open
 _CHANGED = "jackline.settings_changed"
 _UNREADABLE = "unreadable"
-_PERSON, _ENGINE = "person", "engine"
 
 
 class UnconfirmedChange(NamedTuple):
@@ -149,7 +148,7 @@ def confirm_changes(home: Home, change: UnconfirmedChange) -> None:
     with _open_base(home) as base:
         for one in (home, base) if base.database != home.database else (home,):
             if _find_changed(one):
-                _update(one, partial(confirm, home=one), _PERSON)
+                _update(one, partial(confirm, home=one), PERSON)
     if change.moved_to:
         _remember_place(home, always=True)
     home.wake_services()  # they have started nothing since the change
@@ -219,7 +218,7 @@ def _record_trust(home: Home, project: str, digests: state_files.Entry | None) -
             record["trusted"][project] = fingerprint_entry(digests)
             yield Fact("jackline.trusted", {"project": project, "digest": fingerprint_entry(digests)})
 
-    _update(home, change, _PERSON)
+    _update(home, change, PERSON)
 
 
 # the record
@@ -306,7 +305,7 @@ def _build_unconfirmed(record: Mapping[str, Any], found: _OwnFiles) -> Unconfirm
 
 
 def _update(
-    home: Home, change: Callable[[dict[str, Any], _OwnFiles], Iterator[Fact]], actor: str = _ENGINE
+    home: Home, change: Callable[[dict[str, Any], _OwnFiles], Iterator[Fact]], actor: str = ENGINE
 ) -> UnconfirmedChange | None:
     """Change the record while it is locked; returns what is unconfirmed then."""
     unconfirmed: UnconfirmedChange | None = None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 GENESIS = ""
+PERSON, ENGINE, SERVICE = "person", "engine", "service"  # the actors of most events
 NOTHING: Mapping[str, Any] = MappingProxyType({})  # a read-only default
 DEEPEST = 100  # levels of nesting that every recursive parser can read
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.amendment import amend_spec, list_spec_changes
-from jackline.domain.events import Fact
+from jackline.domain.events import PERSON, Fact
 from jackline.domain.records import Call, Message, Run
 from jackline.domain.states import Phase, RunState
 from jackline.errors import Refused
 from jackline.named import stored_dict
 from jackline.policy.agreements import is_agreed, is_rule_allowed, load_parts
 from jackline.store import rows
-from jackline.store.approvals import PERSON, answer_asked, read_asked
+from jackline.store.approvals import answer_asked, read_asked
 from jackline.store.driver import clean
 from jackline.store.leases import refuse_claim
 from jackline.store.parts import StorePart, append_run_events

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jackline.crash_points import crash_point
 from jackline.domain.call_gate import ALWAYS, APPROVALS, NOT_NOW, can_approve_always
-from jackline.domain.events import Fact
+from jackline.domain.events import PERSON, Fact
 from jackline.domain.records import Call, Lease, Receipt, Run
 from jackline.domain.states import TERMINAL, CallClass, CallState, Decision, RunState, WaitReason
 from jackline.domain.transitions import next_run
@@ -24,7 +24,6 @@ from jackline.store.parts import (
 )
 from jackline.store.record_digests import cover, digest_run
 
-PERSON = "person"
 _TIMEOUT = "timeout"
 _ON_ASK = "on_ask"
 _DOUBT_ANSWERS = {"happened": "happened", "did-not": "did_not", "retry": "did_not", "skip": "abandon"}

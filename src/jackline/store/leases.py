@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from jackline.crash_points import crash_point
-from jackline.domain.events import Fact
+from jackline.domain.events import ENGINE, Fact
 from jackline.domain.records import Lease, Owner, Run, RunStatus
 from jackline.domain.run_totals import LOST
 from jackline.domain.states import TERMINAL, Failure, Phase, Role, RunState, StepKind
@@ -102,7 +102,7 @@ class Leases(StorePart):
             "takeover": run.status.state is RunState.RUNNING,
         }
         facts = cover((Fact("run.claimed", data),), digest_run(_claim_run(run)))
-        chain = append_events(statements, run_id, get_chain_end(run), facts, at, "engine")
+        chain = append_events(statements, run_id, get_chain_end(run), facts, at, ENGINE)
         statements.run("take_lease", {**clock, **_build_claim_values(run, lease, lease_ms, at), **chain._asdict()})
         statements.run("add_attempt", _build_attempt_values(owner, lease, at))
         if lease.token == 1:

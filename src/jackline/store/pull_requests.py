@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.events import Fact
+from jackline.domain.events import SERVICE, Fact
 from jackline.domain.pull_request import Feedback, PullRequest
 from jackline.domain.states import RunState, WaitReason
 from jackline.domain.transitions import next_run
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from jackline.domain.records import SubjectNotice
 
 _WAITING = {"waiting": str(RunState.WAITING), "ci": str(WaitReason.CI)}
-_ACTOR = "service"
 
 
 class PullRequests(StorePart):
@@ -79,7 +78,7 @@ class PullRequests(StorePart):
             queued = next_run(run.status.state, "wake")
             woken = run._replace(status=run.status._replace(state=queued, reason=None, wake_at=None))
             facts = cover((Fact(f"run.{queued}", {"by": str(WaitReason.CI)}),), digest_run(woken))
-            chain = append_events(statements, run.id, get_chain_end(run), facts, at, _ACTOR)
+            chain = append_events(statements, run.id, get_chain_end(run), facts, at, SERVICE)
             values = {"id": run.id, "state": str(run.status.state), "to": str(queued), "at": at, **chain._asdict()}
             statements.run("end_look", {**rows.build_parameters(looked), "at": looked.looked_at})
             return statements.run("queue_waiting_run", values) > 0

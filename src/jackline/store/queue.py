@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jackline.domain.events import Fact
+from jackline.domain.events import ENGINE, PERSON, Fact
 from jackline.domain.states import RunState, WaitReason
 from jackline.errors import NotStartable, Refused
 from jackline.store import rows
@@ -155,7 +155,7 @@ class RunQueue(StorePart):
             if (QueueEntry(*row).held_at is None) == (held_at is None):
                 continue
             statements.run("hold_queue_entry", {"run_id": run.id, "at": held_at})
-            append_run_events(statements, run, (fact,), at, "person")
+            append_run_events(statements, run, (fact,), at, PERSON)
 
     def cancel_unreachable(self, at: int, new_id: Callable[[], str]) -> list[Run]:
         """End the runs that wait for one that failed or was cancelled, and those that wait for them, with notices.
@@ -181,6 +181,6 @@ class RunQueue(StorePart):
             notice_id=notice_id,
             detail=f"it depends on run {earlier}, which {'failed' if state == RunState.FAILED else 'was cancelled'}",
             data={"by": "dependency", "run": earlier},
-            actor="engine",
+            actor=ENGINE,
         )
         return self._store.runs.end_idle(statements, run, ended)

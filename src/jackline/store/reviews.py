@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.domain.events import Fact
+from jackline.domain.events import PERSON, Fact
 from jackline.domain.records import Finding, Iteration, Run, Verdict
 from jackline.domain.review import DISMISSED, OPEN
 from jackline.domain.states import RunState
@@ -50,7 +50,6 @@ class Reviews(StorePart):
     def _dismiss(
         self, statements: Statements, run_id: str, ids: Sequence[str], reason: str, at: int
     ) -> tuple[list[Finding], Run]:
-        from jackline.store.approvals import PERSON
         from jackline.store.leases import refuse_claim
         from jackline.store.record_digests import cover, digest_finding
 

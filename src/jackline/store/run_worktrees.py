@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.domain.events import PERSON
 from jackline.domain.records import RunWorktree
 from jackline.errors import Refused
 from jackline.store import rows
@@ -77,7 +78,7 @@ class RunWorktrees(StorePart):
     def _record_person(self, query: str, run_id: str, fact: Fact, at: int) -> None:
         def record(statements: Statements) -> None:
             run = self._locked(statements, run_id)
-            append_run_events(statements, run, (fact,), at, "person")
+            append_run_events(statements, run, (fact,), at, PERSON)
             statements.run(query, {"run_id": run_id, "at": at})
 
         self._driver.write(record)

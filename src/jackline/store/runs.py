@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.crash_points import crash_point
 from jackline.domain.agent_ref import MARK
-from jackline.domain.events import GENESIS, Fact
+from jackline.domain.events import ENGINE, GENESIS, PERSON, Fact
 from jackline.domain.ids import as_number, repository_id
 from jackline.domain.records import Repository, Run, RunStatus
 from jackline.domain.states import TERMINAL, CallClass, CallState, RunState, WaitReason
@@ -77,7 +77,7 @@ class RunStore(StorePart):
             raise RetryTransaction  # another process created the same id since we looked
         spec = rows.dump_spec(new.spec)
         statements.run("add_spec", {"run_id": run.id, "spec": spec})
-        chain = append_run_events(statements, run, (_build_created(run, spec),), at, "engine")
+        chain = append_run_events(statements, run, (_build_created(run, spec),), at, ENGINE)
         if new.ping:
             statements.run("add_ping", {"run_id": run.id, "url": clean(new.ping)})
         if run.spec.worktree.name:
@@ -99,10 +99,10 @@ class RunStore(StorePart):
         if state in TERMINAL:
             raise Refused(f"run {run_id} is {state} already: there is nothing to cancel")
         if state is not RunState.RUNNING:
-            end = IdleEnd(at=at, notice_id=notice_id, detail=run.status.detail, data={"by": "request"}, actor="person")
+            end = IdleEnd(at=at, notice_id=notice_id, detail=run.status.detail, data={"by": "request"}, actor=PERSON)
             return self.end_idle(statements, run, end)
         if not run.status.cancel_requested:  # only its worker may end it
-            chain = append_events(statements, run_id, get_chain_end(run), (Fact("cancel.requested"),), at, "person")
+            chain = append_events(statements, run_id, get_chain_end(run), (Fact("cancel.requested"),), at, PERSON)
             statements.run("request_cancel", {"id": run_id, "state": str(state), "at": at, **chain._asdict()})
         return self._found(statements, run_id)
 

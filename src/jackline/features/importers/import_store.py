@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from jackline.domain.events import GENESIS, Event, Fact, canonical, place
+from jackline.domain.events import ENGINE, GENESIS, Event, Fact, canonical, place
 from jackline.domain.ids import repository_id
 from jackline.domain.records import Call, Run
 from jackline.domain.states import CallClass, CallState
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from jackline.secrets.redactor import Redactor
     from jackline.store.driver import Statements
 
-_ENGINE = "engine"
 _AGENT = "agent"
 _ORIGIN = "import"  # the origin of receipts
 _BETWEEN = "\n"  # between the origin of a run and its time
@@ -155,7 +154,7 @@ def _add_run(statements: Statements, new: ImportedRun, last: ImportedEvent) -> I
     between = sorted((*new.events, *calls), key=lambda event: event.at)
     status = new.status
     failure = {} if status.failure is None else {"failure": str(status.failure), "detail": status.detail}
-    ended = ImportedEvent(at=new.finished_at, kind=f"run.{status.state}", actor=_ENGINE, data=failure)
+    ended = ImportedEvent(at=new.finished_at, kind=f"run.{status.state}", actor=ENGINE, data=failure)
     last = last._replace(data={**last.data, RECORDS: digest_run(run)})
     events, chain = _place_events(run.id, ChainEnd(0, GENESIS), (_build_created(run, spec), *between, ended, last))
     _write_events(statements, events)
@@ -180,7 +179,7 @@ def _build_created(run: Run, spec: str) -> ImportedEvent:
         "parent": None,
         "spec": digest_text(spec),
     }
-    return ImportedEvent(at=run.created_at, kind="run.created", actor=_ENGINE, data=data)
+    return ImportedEvent(at=run.created_at, kind="run.created", actor=ENGINE, data=data)
 
 
 def _put_call(statements: Statements, run_id: str, imported: ImportedCall, number: int) -> Iterator[ImportedEvent]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from jackline.domain.events import PERSON
 from jackline.domain.records import SubjectNotice
 from jackline.domain.states import RunState, WorkStatus
 from jackline.errors import NotFound, Refused
@@ -27,7 +28,6 @@ from jackline.features.work.item_store import WorkQueue
 from jackline.formatting import format_local
 from jackline.named import NamedTuple
 from jackline.store import rows
-from jackline.store.approvals import PERSON
 from jackline.store.driver import RetryTransaction
 from jackline.store.ledger import read_call
 from jackline.store.parts import StorePart

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from jackline.domain.events import Fact, canonical
+from jackline.domain.events import ENGINE, PERSON, Fact, canonical
 from jackline.errors import Conflict, NotFound, UsageError
 from jackline.features.triggers.trigger_model import (
     CLAIMED,
@@ -50,7 +50,7 @@ class TriggerStore(StorePart):
             if known is not None and _build_trigger(known).definition.kind != trigger.definition.kind:
                 statements.run("set_trigger_cursor", {"name": trigger.name, "cursor": trigger.cursor})
             data = {"name": trigger.name, "kind": trigger.definition.kind, "replaced": known is not None}
-            append_to_journal(statements, Fact("trigger.added", data), trigger.updated_at, "person")
+            append_to_journal(statements, Fact("trigger.added", data), trigger.updated_at, PERSON)
 
         self._driver.write(write)
 
@@ -72,7 +72,7 @@ class TriggerStore(StorePart):
             values = {"name": name, "paused_at": at if paused else None, "at": at}
             if statements.run("pause_trigger", values):
                 kind = "trigger.paused" if paused else "trigger.resumed"
-                append_to_journal(statements, Fact(kind, {"name": name}), at, "person")
+                append_to_journal(statements, Fact(kind, {"name": name}), at, PERSON)
 
         self.get(name)
         self._driver.write(write)
@@ -83,7 +83,7 @@ class TriggerStore(StorePart):
 
         def write(statements: Statements) -> None:
             statements.run("delete_trigger", {"name": name})
-            append_to_journal(statements, Fact("trigger.removed", {"name": name}), at, "person")
+            append_to_journal(statements, Fact("trigger.removed", {"name": name}), at, PERSON)
 
         self.get(name)
         self._driver.write(write)
@@ -138,7 +138,7 @@ class TriggerStore(StorePart):
             values = {"trigger_name": delivery.trigger_name, "delivery": delivery.delivery, "state": state}
             if statements.run("set_trigger_delivery", {**values, "reason": clean(self.redactor.redact(reason))}):
                 data = {"trigger": delivery.trigger_name, "delivery": delivery.delivery, "run": delivery.run_id}
-                append_to_journal(statements, Fact(f"trigger.{state}", data), delivery.at, "engine")
+                append_to_journal(statements, Fact(f"trigger.{state}", data), delivery.at, ENGINE)
             if notice is not None:
                 self._store.notices.add_within(statements, notice)
 
