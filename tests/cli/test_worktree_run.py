@@ -315,6 +315,21 @@ def test_resume_uses_the_worktree_as_the_agent_left_it(repo: Place) -> None:
     assert (repo.folder / "setups").read_text() == "x\n"
 
 
+def test_what_git_has_of_a_folder_that_is_gone_is_kept_before_it_is_made_again(repo: Place) -> None:
+    """Commits of a detached HEAD, and a staged file: git forgets both when the place is used again."""
+    interrupt(repo)
+    root = find_root(repo)
+    git(repo, "switch", "-q", "--detach", where=root)
+    git(repo, "commit", "-q", "--allow-empty", "-m", "detached", where=root)
+    (root / "staged").write_text("staged\n")
+    git(repo, "add", "staged", where=root)
+    shutil.rmtree(root)
+    repo.type("resume", "r")
+    assert git(repo, "log", "--format=%s", "refs/jackline/r/1").splitlines()[1:] == ["detached", "second", "first"]
+    assert git(repo, "show", "refs/jackline/r/1:staged") == "staged"
+    assert "backup.made" in list_kinds(repo)
+
+
 def test_a_folder_that_is_gone_is_made_again_from_the_branch(repo: Place) -> None:
     interrupt(repo)
     git(repo, "commit", "-q", "--allow-empty", "-m", "later")  # another commit on main: not the run's

@@ -614,6 +614,40 @@ def test_a_folder_that_is_gone_is_only_forgotten_if_its_branch_is_merged(scene: 
     assert str(scene.path) not in scene.run("worktree", "list")
 
 
+@pytest.mark.parametrize("kind", ["detached", "staged", "both", "conflict"])
+def test_what_only_git_has_of_a_folder_that_was_moved_stays_until_it_is_kept(scene: Scene, kind: str) -> None:
+    scene.merge()
+    if kind in {"detached", "both"}:
+        make_detached(scene)
+    if kind in {"staged", "both"}:
+        make_staged(scene)
+    if kind == "conflict":
+        make_detached(scene)
+        scene.run("checkout", "-q", "--detach", f"{BRANCH}~1", where=scene.path)
+        (scene.path / "new").write_text("other\n")
+        tip = scene.commit("other", scene.path)
+        with pytest.raises(AssertionError):
+            scene.run("merge", "-q", BRANCH, where=scene.path)
+        scene.run("update-ref", "--no-deref", "HEAD", tip, where=scene.path)
+    tip = scene.run("rev-parse", "HEAD", where=scene.path)
+    moved = scene.folder / "moved"
+    scene.path.rename(moved)
+    with pytest.raises(WorktreeRefused, match=r"its folder is gone, and only git has .* salvage w"):
+        scene.remove()
+    (ref,) = salvage_tree(scene.tree, ()).refs
+    if kind in {"staged", "both"}:
+        assert scene.run("show", f"{ref}:untracked") == "x"
+    assert tip in scene.run("rev-list", ref).split()
+    assert salvage_tree(scene.tree, ()).refs == ()
+    if kind == "conflict":
+        with pytest.raises(WorktreeRefused, match="its folder is gone, and a merge is not finished in it"):
+            scene.remove()
+        return
+    scene.remove()
+    assert str(scene.path) not in scene.run("worktree", "list")
+    assert (moved / "new").exists()
+
+
 # keeping
 
 

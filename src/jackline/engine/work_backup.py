@@ -11,9 +11,10 @@ import os
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from jackline.engine.git import GitFailed
+from jackline.engine.git import GitFailed, unbind_git_env
 from jackline.engine.tree_id import describe_names, quote_path
 from jackline.formatting import join_some
 from jackline.named import NamedTuple
@@ -94,6 +95,75 @@ def keep_folder(git: Git, parent: str, run_id: str, message: str) -> Backup:
 def keep_commit(git: Git, run_id: str, commit: str) -> str:
     """Keep a commit that a branch is about to lose; return its ref. GitFailed if that is not possible."""
     return _create_ref(git, run_id, commit, _find_last_number(git, run_id) + 1)
+
+
+class RegisteredWork(NamedTuple):
+    """Work of a worktree whose folder is gone, which only git's own folder of the worktree still has."""
+
+    parent: str = ""  # its HEAD
+    head: str = ""  # the same, if no ref reaches it
+    staged: str = ""  # the tree of its index, if that is kept nowhere
+
+
+def find_registered_work(git: Git, path: str, run_id: str) -> RegisteredWork:
+    """Find such work; `git` is in the repository, `path` was the worktree's folder. GitFailed if git cannot tell."""
+    admin = find_admin_folder(git, path)
+    if not admin:
+        return RegisteredWork()
+    own = git._replace(env={**unbind_git_env(git.env), "GIT_DIR": admin})
+    head = (own.run("rev-parse", "-q", "--verify", "HEAD^{commit}") or "").strip()
+    is_reached = not head or bool(git.read("for-each-ref", "--count=1", "--contains", head))
+    staged = _write_index(own, os.path.join(admin, "index"))
+    known = git.read("for-each-ref", "--format=%(tree)", f"{PREFIX}{run_id}/").split()
+    if head:
+        known.append(git.read("rev-parse", f"{head}^{{tree}}").strip())
+    return RegisteredWork(parent=head, head="" if is_reached else head, staged="" if staged in known else staged)
+
+
+def keep_registered_work(git: Git, path: str, run_id: str) -> Backup:
+    """Keep the commits and the index of a worktree whose folder is gone, before git forgets them."""
+    try:
+        work = find_registered_work(git, path, run_id)
+        commit = work.head
+        if work.staged:
+            own = git._replace(env={**git.env, **HOST_IDENTITY})
+            parents = [work.parent] if work.parent else []
+            commit = _commit_tree(own, work.staged, parents, f"Index of {path} in run {run_id}")
+        return Backup(refs=(_store_ref(git, run_id, commit),)) if commit else Backup()
+    except (GitFailed, OSError) as error:
+        return Backup(problem=f"{error}"[:200])
+
+
+def find_admin_folder(git: Git, path: str) -> str:
+    """The folder in which git keeps HEAD and index of the worktree at this path; empty if there is none."""
+    common = os.path.join(git.workspace, git.read("rev-parse", "--git-common-dir").removesuffix("\n"))
+    folder = os.path.join(common, "worktrees")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        admin = os.path.join(folder, name)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            with open(os.path.join(admin, "gitdir"), encoding="utf-8", errors="surrogateescape") as file:
+                link = os.path.join(admin, file.read().strip())
+            if os.path.realpath(os.path.dirname(link)) == path:
+                return os.path.realpath(admin)
+    return ""
+
+
+def _write_index(git: Git, path: str) -> str:
+    """The tree of an index, which is not changed; empty if it has no files. Conflicts are left out."""
+    if not os.path.isfile(path):
+        return ""
+    folder = tempfile.mkdtemp(prefix="jackline-")
+    try:
+        index = shutil.copy2(path, os.path.join(folder, "index"))
+        own = git._replace(env={**git.env, "GIT_INDEX_FILE": index}, errors="surrogateescape")
+        unmerged = {line.partition("\t")[2] for line in own.read("ls-files", "-z", "--unmerged").split("\0") if line}
+        if unmerged:
+            names = "".join(f"{name}\0" for name in unmerged)
+            own.read("update-index", "-z", "--force-remove", "--stdin", stdin=names)
+        tree = own.read("write-tree").strip()
+        return "" if tree == own.read("hash-object", "-t", "tree", "--stdin").strip() else tree
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _keep_repository(discard: Discard, run_id: str, open_git: Callable[[str], Git]) -> str:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
 from jackline.engine.command_runner import always_wanted, run_command
+from jackline.engine.git import Git
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.engine.work_backup import keep_registered_work
 from jackline.engine.worktree_files import CannotCopy, copy_files
 from jackline.formatting import make_printable, shorten_text
 from jackline.named import NamedTuple
@@ -122,6 +124,7 @@ class WorktreeJob(NamedTuple):
     is_set_up: bool
     on_made: Callable[[str, str], None]  # called with `made` or `restored`, and the commit that it starts from
     on_set_up: Callable[[], None]  # called when files are copied and the set-up command has succeeded
+    on_kept: Callable[[str], None] = lambda _ref: None  # called with the ref of what a lost folder leaves in git
     log: str = ""  # the file for the output of the set-up command
     secrets: Iterable[str] = ()
     last_commit: str = ""  # that the run is known to have made
@@ -168,6 +171,13 @@ def _restore_worktree(job: WorktreeJob) -> str:
             f"its folder {job.spec.path} and its branch {job.spec.branch} are gone: restore the branch with "
             f"`git branch {job.spec.branch}{last}`, then resume"
         )
+    # Git forgets what it has of the old folder: commits of a detached HEAD, and files that were staged.
+    git = Git(workspace=job.git.folder, env=job.git.env, warden=job.git.warden, timeout_s=_GIT_SECONDS)
+    backup = keep_registered_work(git, job.spec.path, job.run_id)
+    if backup.problem:
+        raise WorktreeUnready(f"what git has of {job.spec.path}, which is gone, cannot be kept: {backup.problem}")
+    for ref in backup.refs:
+        job.on_kept(ref)
     _add_worktree(job)
     return commit
 
@@ -261,6 +271,10 @@ def prepare_for_attempt(
         fact = Fact(f"worktree.{change}", {"path": spec.path, "branch": spec.branch, "commit": commit[:_SHORT_COMMIT]})
         store.leases.write_change(lease, RunChange(at=now(), facts=(fact,)))
 
+    def record_kept(ref: str) -> None:
+        fact = Fact("backup.made", {"call": "", "ref": ref, "command": "the worktree is made again"})
+        store.leases.write_change(lease, RunChange(at=now(), facts=(fact,)))
+
     def record_set_up() -> None:
         store.worktrees.record_set_up(lease, now())
         fact = Fact("worktree.ready", {"path": spec.path, "copied": len(spec.copy), "setup": spec.setup})
@@ -274,6 +288,7 @@ def prepare_for_attempt(
         is_set_up=row.set_up_at is not None,
         on_made=record_made,
         on_set_up=record_set_up,
+        on_kept=record_kept,
         log=os.path.join(settings.build_folder(run.id), SETUP_LOG),
         secrets=store.redactor.values,
         last_commit=commits[-1] if commits else "",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
 from jackline.domain.states import TERMINAL
-from jackline.engine.work_backup import is_cache
+from jackline.engine.git import GitFailed
+from jackline.engine.work_backup import find_admin_folder, find_registered_work, is_cache
 from jackline.engine.worktree import ListedWorktree, name_lock
 from jackline.engine.worktree_files import CannotCopy, is_same_file, list_copied
 from jackline.errors import WorktreeRefused
@@ -43,6 +44,8 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
     _refuse_lock(tree, listed)
     if folder == states.READY:
         _refuse_changes(tree, listed)
+    elif folder == states.MISSING:
+        _refuse_registered_work(tree)
     tip = states.resolve(tree.git, tree.ref)
     merged = states.find_merge(tree.git, tip, tree.row.base_branch) if tip else "its branch is gone"
     if not merged:
@@ -82,6 +85,23 @@ def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
         raise WorktreeRefused("it has submodules")
     if lost := _list_ignored(tree):
         raise WorktreeRefused(f"{states.name_files(lost)} is ignored by git, and may be needed")
+
+
+def _refuse_registered_work(tree: RunTree) -> None:
+    """WorktreeRefused if the folder is gone, or was moved, and git has something of it that is nowhere else."""
+    try:
+        work = find_registered_work(tree.git, tree.row.path, tree.run.id)
+        admin = find_admin_folder(tree.git, tree.row.path)
+    except (GitFailed, OSError) as error:
+        raise WorktreeRefused(f"its folder is gone, and git cannot tell what was in it: {error}") from error
+    if work.head or work.staged:
+        what = "a commit of its HEAD" if work.head else "its staged files"
+        raise WorktreeRefused(
+            f"its folder is gone, and only git has {what}: `jackline worktree salvage {tree.row.name}` keeps that"
+        )
+    bound = tree.git._replace(env={**tree.git.env, "GIT_DIR": admin}) if admin else None
+    if bound and (operation := states.find_operation(bound)):
+        raise WorktreeRefused(f"its folder is gone, and {operation} is not finished in it")
 
 
 def _list_ignored(tree: RunTree) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.engine.work_backup import is_cache, keep_folder, keep_work
+from jackline.engine.work_backup import is_cache, keep_folder, keep_registered_work, keep_work
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import RunTree
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.engine.git import Git
+    from jackline.engine.work_backup import Backup
 
 _COMMAND = "jackline worktree salvage"
 
@@ -44,6 +45,8 @@ def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
         refs += _keep_commit(tree, "head", states.resolve(tree.here, "HEAD"))
     elif folder == states.DAMAGED:
         refs += _keep_damaged(tree, tip)
+    elif folder == states.MISSING:
+        refs += _get_refs(tree, keep_registered_work(tree.git, tree.row.path, tree.run.id))
     if not tip:
         known = [one for one in reversed(commits) if states.resolve(tree.git, one)]
         refs += _keep_commit(tree, "lost", known[0]) if known else []
@@ -53,10 +56,7 @@ def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
 
 def _keep_ready(tree: RunTree) -> list[str]:
     discard = Discard(verb="salvage", folder=tree.row.path, command=_COMMAND)
-    kept = keep_work((discard,), tree.run.id, lambda folder: tree.git._replace(workspace=folder))
-    if kept.problem:
-        raise WorktreeRefused(f"the work in {tree.row.path} cannot be kept: {kept.problem}; copy the folder")
-    return list(kept.refs)
+    return _get_refs(tree, keep_work((discard,), tree.run.id, lambda folder: tree.git._replace(workspace=folder)))
 
 
 def _keep_damaged(tree: RunTree, tip: str) -> list[str]:
@@ -68,7 +68,10 @@ def _keep_damaged(tree: RunTree, tip: str) -> list[str]:
         raise WorktreeRefused(f"{tree.git.workspace} is no longer a repository: copy {tree.row.path}")
     bound = {"GIT_DIR": os.path.join(tree.git.workspace, common), "GIT_WORK_TREE": tree.row.path}
     git = tree.here._replace(env={**tree.git.env, **bound})
-    kept = keep_folder(git, tip or tree.row.base, tree.run.id, f"Work in {tree.row.path}")
+    return _get_refs(tree, keep_folder(git, tip or tree.row.base, tree.run.id, f"Work in {tree.row.path}"))
+
+
+def _get_refs(tree: RunTree, kept: Backup) -> list[str]:
     if kept.problem:
         raise WorktreeRefused(f"the work in {tree.row.path} cannot be kept: {kept.problem}; copy the folder")
     return list(kept.refs)
