@@ -556,6 +556,26 @@ def test_what_may_be_lost_stays(scene: Scene, spoil: Callable[[Scene], None], re
     assert scene.run("rev-parse", BRANCH)
 
 
+@pytest.mark.parametrize("where", ["feature/x", ""])
+def test_commits_on_another_branch_than_the_runs_are_not_merged(scene: Scene, where: str) -> None:
+    """The agent has switched to another branch, or to none, and committed there: the branch of the run has nothing."""
+    scene.merge()
+    scene.run("switch", "-q", *(("-c", where) if where else ("--detach",)), where=scene.path)
+    assert (scene.merge().how, inspect_tree(scene.tree).merged) == ("up-to-date", "main")  # no other commits yet
+    (scene.path / "more").write_text("x\n")
+    tip = scene.commit("elsewhere", scene.path)
+    head = where or tip[:12]
+    state = inspect_tree(scene.tree)
+    assert (state.merged, state.head) == ("", head)
+    with pytest.raises(WorktreeRefused, match=f"has {head} checked out, with commits that {BRANCH} does not have"):
+        scene.merge()
+    with pytest.raises(WorktreeRefused, match=f"has {where} checked out" if where else "its HEAD is on no branch"):
+        scene.remove()
+    scene.run("merge", "-q", tip)
+    assert (scene.merge().how, scene.plan().merged) == ("up-to-date", "main")
+    assert inspect_tree(scene.tree).head == ""
+
+
 def test_git_checks_again_before_it_removes(scene: Scene) -> None:
     """Work that appears between the check and the removal stays."""
     scene.merge()
@@ -643,6 +663,10 @@ def test_what_only_git_has_of_a_folder_that_was_moved_stays_until_it_is_kept(sce
         with pytest.raises(WorktreeRefused, match="its folder is gone, and a merge is not finished in it"):
             scene.remove()
         return
+    if kind != "staged":
+        with pytest.raises(WorktreeRefused, match="with commits that are not merged into main"):
+            scene.remove()
+        scene.run("merge", "-q", ref)
     scene.remove()
     assert str(scene.path) not in scene.run("worktree", "list")
     assert (moved / "new").exists()

@@ -103,7 +103,7 @@ def _build_row(tree: RunTree, state: WorktreeState) -> list[str]:
         ahead if known else "",
         str(state.behind) if known else "",
         str(state.changed) if state.folder == states.READY else "",
-        make_printable(state.merged) or ("no" if known else ""),
+        make_printable(f"no: on {state.head}" if state.head else state.merged or ("no" if known else "")),
         make_printable(tree.row.path),
     ]
 

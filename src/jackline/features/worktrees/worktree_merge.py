@@ -105,6 +105,11 @@ def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[st
         raise WorktreeRefused(f"its branch {row.branch} is gone: `jackline worktree salvage {row.name}`")
     if target == row.branch:
         raise WorktreeRefused("a branch cannot be merged into itself")
+    if head := states.find_other_head(tree, target):
+        raise WorktreeRefused(
+            f"{row.path} has {head} checked out, with commits that {row.branch} does not have: merge them into "
+            f"{row.branch} there, then merge"
+        )
     changed = states.list_changes(tree.here) if states.find_folder_state(tree) == states.READY else []
     if changed is None:
         raise WorktreeRefused(f"git cannot tell whether {row.path} is clean: try `git status` there")

@@ -46,6 +46,9 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
         _refuse_changes(tree, listed)
     elif folder == states.MISSING:
         _refuse_registered_work(tree)
+    if head := states.find_other_head(tree, tree.row.base_branch):
+        target = tree.row.base_branch or "any branch"
+        raise WorktreeRefused(f"it has {head} checked out, with commits that are not merged into {target}")
     tip = states.resolve(tree.git, tree.ref)
     merged = states.find_merge(tree.git, tip, tree.row.base_branch) if tip else "its branch is gone"
     if not merged:

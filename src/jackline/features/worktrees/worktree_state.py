@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 GIT_SECONDS = 120.0
 _MOST_MS = 24 * 3_600_000
 _SHOWN = 3  # files that a line names
+_SHORT = 12  # digits of a commit
 # How the folder of a worktree is.
 NEW, READY, MISSING, DAMAGED, ELSEWHERE = "new", "ready", "missing", "damaged", "other host"
 _OPERATIONS = {
@@ -65,6 +66,7 @@ class WorktreeState(NamedTuple):
     files: int = 0  # that these commits change
     changed: int = 0  # files that are not committed
     merged: str = ""  # where the commits are; empty: nowhere else
+    head: str = ""  # what is checked out instead of its branch, if that has other commits
 
 
 @contextmanager
@@ -136,9 +138,29 @@ def inspect_tree(tree: RunTree) -> WorktreeState:
         files = names.count("\0")
     changed = len(list_changes(tree.here) or ()) if folder == READY else 0
     merged = find_merge(tree.git, tip, tree.row.base_branch) if tip else ""
+    head = find_other_head(tree, tree.row.base_branch)
     return WorktreeState(
-        folder=folder, tip=tip, ahead=ahead, behind=behind, files=files, changed=changed, merged=merged
+        folder=folder,
+        tip=tip,
+        ahead=ahead,
+        behind=behind,
+        files=files,
+        changed=changed,
+        merged="" if head else merged,
+        head=head,
     )
+
+
+def find_other_head(tree: RunTree, target: str) -> str:
+    """What is checked out instead of its branch, if neither the branch nor the target has the commits of that."""
+    for one in list_checkouts(tree.git):
+        if os.path.realpath(one.path) != tree.row.path or one.branch == tree.ref or not one.head.strip("0"):
+            continue
+        tip = resolve(tree.git, tree.ref)
+        is_known = tip and tree.git.run("merge-base", "--is-ancestor", one.head, tip) is not None
+        if not is_known and not find_merge(tree.git, one.head, target):
+            return one.branch.removeprefix("refs/heads/") or one.head[:_SHORT]
+    return ""
 
 
 def find_folder_state(tree: RunTree) -> str:
