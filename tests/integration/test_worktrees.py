@@ -538,7 +538,7 @@ def make_rebasing(scene: Scene) -> None:
         (make_untracked, "not committed: untracked"),
         (make_staged, "not committed: untracked"),
         (make_hidden, "a is marked assume-unchanged or skip-worktree"),
-        (make_ignored, ".env is ignored by git"),
+        (make_ignored, "ignored by git, and maybe needed: .env"),
         (make_unmerged, "not merged into main: "),
         (make_detached, "its HEAD is not on a branch"),
         (make_locked, "it is locked: mine"),
@@ -576,6 +576,40 @@ def test_commits_on_another_branch_than_the_runs_are_not_merged(scene: Scene, wh
     assert inspect_tree(scene.tree).head == ""
 
 
+IGNORED = ("out/results.csv", ".notes.txt.swp", "experiment.log", "dist/app", "target/x", "lib.so", "x.a", "venv/notes")
+CACHES = (
+    "node_modules/x/dist/y", "pkg/__pycache__/a.pyc", ".venv/lib/x", ".venv/pyvenv.cfg", "target2/CACHEDIR.TAG",
+    "target2/debug/x", ".pytest_cache/v", ".mypy_cache/3/x", ".ruff_cache/x", "a.pyc", "p.egg-info/top",
+)  # fmt: skip
+
+
+def ignore_files(scene: Scene, names: tuple[str, ...]) -> None:
+    with open(scene.main / ".git" / "info" / "exclude", "ab") as file:
+        file.write(b"".join(os.fsencode(f"/{name.partition('/')[0]}\n") for name in names))
+    for name in names:
+        (scene.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (scene.path / name).write_text("x\n")
+
+
+@pytest.mark.parametrize("name", [*IGNORED, pytest.param(os.fsdecode(b"odd\xff/x"), id="odd")])
+def test_ignored_files_that_are_not_certainly_caches_stay(scene: Scene, name: str) -> None:
+    scene.merge()
+    ignore_files(scene, CACHES)
+    ignore_files(scene, (name,))
+    shown = name.replace("\udcff", "\ufffd")
+    with pytest.raises(WorktreeRefused, match=f"maybe needed: {shown}; copy what you need and delete that in"):
+        scene.remove()
+    assert (scene.path / name).exists()
+    assert salvage_tree(scene.tree, ()).ignored == (shown,)
+
+
+def test_caches_are_removed(scene: Scene) -> None:
+    scene.merge()
+    ignore_files(scene, CACHES)
+    scene.remove()
+    assert not scene.path.exists()
+
+
 def test_git_checks_again_before_it_removes(scene: Scene) -> None:
     """Work that appears between the check and the removal stays."""
     scene.merge()
@@ -598,7 +632,7 @@ def test_an_unchanged_copy_is_no_reason_to_stay(scene: Scene) -> None:
     for folder in (scene.main, scene.path):
         (folder / ".env").write_text("KEY=1\n")
     (scene.path / ".env").write_text("KEY=2\n")
-    with pytest.raises(WorktreeRefused, match="may be needed"):
+    with pytest.raises(WorktreeRefused, match="maybe needed"):
         scene.plan()
     (scene.path / ".env").write_text("KEY=1\n")
     scene.remove()

@@ -47,6 +47,15 @@ _CACHES = frozenset(
 _CACHED_ENDINGS = (".pyc", ".pyo", ".o", ".a", ".so", ".class", ".egg-info", ".tsbuildinfo", ".log", ".swp")
 
 
+# The same without doubt: what has such a name holds nothing else.
+_CERTAIN_CACHES = frozenset(
+    {"node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".eggs", ".DS_Store"}
+    | {".parcel-cache", ".turbo", ".sass-cache", ".eslintcache", ".next", ".nuxt", ".svelte-kit", ".angular"}
+)
+_CERTAIN_ENDINGS = (".pyc", ".pyo", ".egg-info", ".tsbuildinfo")
+_VENVS = frozenset({".venv", "venv"})
+
+
 class Backup(NamedTuple):
     """Where the work is kept, or why it cannot be kept."""
 
@@ -201,6 +210,19 @@ def is_cache(path: str) -> bool:
     """Whether an ignored file or folder is made again by a build, a test or an installation."""
     parts = path.rstrip("/").split("/")
     return not _CACHES.isdisjoint(parts) or parts[-1].endswith(_CACHED_ENDINGS)
+
+
+def is_certain_cache(root: str, path: str) -> bool:
+    """Whether an ignored file or folder below the root is made again without doubt: by its name, or a mark in it."""
+    parts = path.rstrip("/").split("/")
+    if any(part in _CERTAIN_CACHES or part.endswith(_CERTAIN_ENDINGS) for part in parts):
+        return True
+    for count, part in enumerate(parts, start=1):
+        folder = os.path.join(root, *parts[:count])
+        marks = ("CACHEDIR.TAG", *(("pyvenv.cfg",) if part in _VENVS else ()))
+        if any(os.path.isfile(os.path.join(folder, mark)) for mark in marks):
+            return True
+    return False
 
 
 def _build_commit(root: Git, head: str, discard: Discard, run_id: str, index: str) -> str:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from jackline.domain.events import Fact
 from jackline.domain.states import TERMINAL
 from jackline.engine.git import GitFailed
-from jackline.engine.work_backup import find_admin_folder, find_registered_work, is_cache
+from jackline.engine.work_backup import find_admin_folder, find_registered_work
 from jackline.engine.worktree import ListedWorktree, name_lock
-from jackline.engine.worktree_files import CannotCopy, is_same_file, list_copied
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import RunTree
@@ -86,8 +85,11 @@ def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
     modules = git.run("submodule", "status")
     if modules is None or any(not line.startswith("-") for line in modules.splitlines()):
         raise WorktreeRefused("it has submodules")
-    if lost := _list_ignored(tree):
-        raise WorktreeRefused(f"{states.name_files(lost)} is ignored by git, and may be needed")
+    if lost := states.list_ignored(tree):
+        raise WorktreeRefused(
+            f"ignored by git, and maybe needed: {states.name_files(lost)}; copy what you need and delete that in "
+            f"{tree.row.path}, then run gc again"
+        )
 
 
 def _refuse_registered_work(tree: RunTree) -> None:
@@ -104,25 +106,10 @@ def _refuse_registered_work(tree: RunTree) -> None:
         )
     bound = tree.git._replace(env={**tree.git.env, "GIT_DIR": admin}) if admin else None
     if bound and (operation := states.find_operation(bound)):
-        raise WorktreeRefused(f"its folder is gone, and {operation} is not finished in it")
-
-
-def _list_ignored(tree: RunTree) -> list[str]:
-    """Ignored files that are neither caches nor unchanged copies; WorktreeRefused if git cannot tell."""
-    listed = tree.here.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    if listed is None:
-        raise WorktreeRefused("git cannot list the ignored files")
-    spec = tree.run.spec.worktree
-    try:
-        copied = list_copied(spec.source, spec.copy)
-    except CannotCopy:
-        copied = []
-    same = {name for name in copied if is_same_file(os.path.join(spec.source, name), os.path.join(spec.path, name))}
-    found = []
-    for name in (name for name in listed.split("\0") if name and not is_cache(name)):
-        files = states.list_files_below(os.path.join(spec.path, name), spec.path) if name.endswith("/") else [name]
-        found += [one for one in files if one not in same]
-    return found
+        raise WorktreeRefused(
+            f"its folder is gone, and {operation} is not finished in it: `git worktree remove -f -f {tree.row.path}` "
+            "gives that up"
+        )
 
 
 def remove_worktree(plan: RemovalPlan, store: Store, at: int) -> None:

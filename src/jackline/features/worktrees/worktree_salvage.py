@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.engine.work_backup import is_cache, keep_folder, keep_registered_work, keep_work
+from jackline.engine.work_backup import keep_folder, keep_registered_work, keep_work
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import RunTree
@@ -40,8 +40,7 @@ def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
     ignored: tuple[str, ...] = ()
     if folder == states.READY:
         refs += _keep_ready(tree)
-        listed = tree.here.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory") or ""
-        ignored = tuple(name for name in listed.split("\0") if name and not is_cache(name))
+        ignored = tuple(states.list_ignored(tree))
         refs += _keep_commit(tree, "head", states.resolve(tree.here, "HEAD"))
     elif folder == states.DAMAGED:
         refs += _keep_damaged(tree, tip)

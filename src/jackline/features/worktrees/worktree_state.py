@@ -11,7 +11,10 @@ from jackline import clock
 from jackline.clock import boot_ms
 from jackline.engine.git import Git, unbind_git_env
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
+from jackline.engine.tree_id import describe_names
+from jackline.engine.work_backup import is_certain_cache
 from jackline.engine.worktree import ListedWorktree, parse_worktrees
+from jackline.engine.worktree_files import CannotCopy, is_same_file, list_copied
 from jackline.errors import Ambiguous, NotFound, WorktreeRefused
 from jackline.formatting import pluralize
 from jackline.named import NamedTuple
@@ -195,6 +198,25 @@ def list_hidden(git: Git) -> list[str]:
         raise WorktreeRefused("git cannot list its files")
     marked = [line[2:] for line in listed.split("\0") if line[:1].islower() or line[:1] == "S"]
     return [name for name in marked if os.path.lexists(os.path.join(git.workspace, name))]
+
+
+def list_ignored(tree: RunTree) -> list[str]:
+    """Ignored files that are neither caches nor unchanged copies; WorktreeRefused if git cannot tell."""
+    here = tree.here._replace(errors="surrogateescape")
+    listed = here.run("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    if listed is None:
+        raise WorktreeRefused("git cannot list the ignored files")
+    spec = tree.run.spec.worktree
+    try:
+        copied = list_copied(spec.source, spec.copy)
+    except CannotCopy:
+        copied = []
+    same = {name for name in copied if is_same_file(os.path.join(spec.source, name), os.path.join(spec.path, name))}
+    found = []
+    for name in filter(None, listed.split("\0")):
+        files = list_files_below(os.path.join(spec.path, name), spec.path) if name.endswith("/") else [name]
+        found += [one for one in files if one not in same and not is_certain_cache(spec.path, one)]
+    return list(describe_names(found))
 
 
 def find_operation(git: Git) -> str:
