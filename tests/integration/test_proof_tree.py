@@ -132,6 +132,24 @@ def test_an_agent_that_removes_the_repository_does_not_escape(repo: Path, trees:
     assert trees.read_id() == UNREADABLE
 
 
+def test_a_file_that_a_run_hides_is_not_in_the_proved_tree(repo: Path, trees: WorkTrees, warden: Warden) -> None:
+    """Only what was outside of the sparse working tree when the run began counts as in the index."""
+    (repo / "hard.txt").write_text("fails\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "hard")
+    git(repo, "sparse-checkout", "set", "--no-cone", "/*", "!/sub")
+    trees.record_repository()
+    assert trees.read_id() == git(repo, "rev-parse", "HEAD^{tree}")
+    git(repo, "update-index", "--skip-worktree", "hard.txt")
+    (repo / "hard.txt").unlink()
+    assert git(repo, "status", "--porcelain") == ""
+    trees.record_repository()  # a later attempt changes nothing
+    received = prove("! grep fails *.txt", repo, trees, warden)
+    assert ended(received).exit_code == 0
+    assert trees.list_changed(git(repo, "rev-parse", "HEAD^{tree}"), ended(received).tree) == ("hard.txt",)
+    assert received.facts[0].data["absent"] == 1
+
+
 def test_a_decoy_does_not_stand_in_for_the_workspace(repo: Path, trees: WorkTrees, warden: Warden) -> None:
     """The proof runs in the workspace, whatever folder the configuration names as the working tree."""
     before = trees.read_id()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 import pytest
@@ -49,8 +49,8 @@ def make_repository(made: Path, *words: str) -> Path:
 
 @pytest.fixture
 def compute(tmp_path: Path) -> Compute:
-    def run(workspace: Path, folder: str = "trees") -> TreeState:
-        state = compute_tree(open_git(workspace), str(tmp_path / folder))
+    def run(workspace: Path, folder: str = "trees", absent: Container[str] = ()) -> TreeState:
+        state = compute_tree(open_git(workspace), str(tmp_path / folder), absent=absent)
         assert state is not None
         return state
 
@@ -158,11 +158,20 @@ def test_a_sparse_working_tree_has_the_files_of_the_index(repo: Path, compute: C
     before = compute(repo).id
     git(repo, "sparse-checkout", "set", "--no-cone", "/a.txt", "/.gitignore")
     assert not (repo / "sub").exists()
-    state = compute(repo)
+    state = compute(repo, absent=["sub/b.txt"])
     assert (state.id, state.absent) == (before, 1)
     (repo / "sub").mkdir()
     (repo / "sub" / "b.txt").write_text("there\n")
-    assert compute(repo).id != before
+    assert compute(repo, absent=["sub/b.txt"]).id != before
+
+
+def test_a_file_that_leaves_a_sparse_working_tree_is_deleted(repo: Path, compute: Compute, tmp_path: Path) -> None:
+    git(repo, "config", "core.sparseCheckout", "true")
+    git(repo, "update-index", "--skip-worktree", "sub/b.txt")
+    (repo / "sub" / "b.txt").unlink()
+    assert git(repo, "status", "--porcelain") == ""
+    state = compute(repo, absent=["a.txt"])
+    assert ("sub/b.txt" in names(tmp_path, state.id), state.absent) == (False, 0)
 
 
 def test_a_change_in_the_instant_of_the_last_id_is_seen(repo: Path, compute: Compute, tmp_path: Path) -> None:
@@ -258,7 +267,8 @@ def test_a_submodule_counts_by_its_files(repo: Path, tmp_path: Path, compute: Co
 def test_a_submodule_that_is_not_checked_out(repo: Path, tmp_path: Path, compute: Compute) -> None:
     commit = git(add_submodule(repo, tmp_path), "rev-parse", "HEAD")
     git(repo, "submodule", "--quiet", "deinit", "-f", "lib/inner")
-    state = compute(repo)
+    assert "lib/inner" not in names(tmp_path, compute(repo).id)
+    state = compute(repo, absent=["lib/inner"])
     assert names(tmp_path, state.id)["lib/inner"] == "160000"
     assert commit in git(tmp_path, "--git-dir", str(tmp_path / "trees"), "ls-tree", "-r", state.id)
 

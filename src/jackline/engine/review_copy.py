@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline.engine.git import GitFailed, unbind_git_env
-from jackline.engine.tree_files import find_repository, make_repository
+from jackline.engine.tree_files import find_repository, list_absent, make_repository
 from jackline.engine.tree_id import (
     FOLDER,
     TreeState,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 UNREADABLE = "unreadable"  # in place of an id: it equals no proved tree
 _MARKER = "bound"  # its workspace was in a repository when the run began
+_ABSENT = "absent.json"  # the names of the files that were absent then
 _START = "start.json"  # where the run began
 _PROOF = "proof.json"  # what the last proof wrote
 _WORKER = "worker.json"  # the worker's workspace while a review runs
@@ -116,7 +117,7 @@ class WorkTrees:
 
         Untracked files that the last proof wrote are as they were before it, unless they were changed since.
         """
-        state = compute_tree(self._git, self._trees)
+        state = self._compute_raw()
         if state is None and os.path.exists(self._marker):
             raise TreeUnreadable("the workspace was in a git repository when the run began, and no longer is")
         names = self.find_proof_files(state) if state is not None else frozenset()
@@ -143,7 +144,7 @@ class WorkTrees:
     def find_proof_files(self, state: TreeState | None = None) -> frozenset[str]:
         """The untracked files that the last proof wrote, and nobody has changed since."""
         proof = _read_json(os.path.join(self._trees, _PROOF))
-        state = state or (compute_tree(self._git, self._trees) if proof else None)
+        state = state or (self._compute_raw() if proof else None)
         if not proof or state is None:
             return frozenset()
         since = self.list_changed(proof["after"], state.id)
@@ -151,7 +152,7 @@ class WorkTrees:
 
     def end_proof(self, before: TreeState) -> ProofChanges:
         """What a proof has changed. Untracked files that it wrote are ignored until the next one."""
-        after = compute_tree(self._git, self._trees)
+        after = self._compute_raw()
         if after is None:
             raise TreeUnreadable("its repository is gone")
         changes = find_changes(self._git, self._trees, before.id, after.id)
@@ -167,17 +168,26 @@ class WorkTrees:
         return list_changed_files(self._git, self._trees, before, after)
 
     def record_repository(self) -> None:
-        """Remember that the workspace is in a repository: an agent that removes it must not escape the comparison."""
+        """Remember that the workspace is in a repository, and which of its files are absent.
+
+        An agent that removes the repository, or hides a file as outside of a sparse working tree, must not escape the
+        comparison.
+        """
         place = os.path.join(find_worktree(self._git.workspace), ".git")
         if os.path.exists(self._marker) or not os.path.lexists(place):
             return
+        absent = []
         try:
-            is_bound = find_repository(self._git) is not None
+            found = find_repository(self._git)
+            if found is None:
+                return
+            absent = list_absent(self._git, found)
         except GitFailed:  # a broken one is not the same as none
-            is_bound = True
-        if is_bound:
-            make_private_folder(self._trees)
-            write_file(self._marker, b"")
+            pass
+        make_private_folder(self._trees)
+        if absent:
+            write_file(os.path.join(self._trees, _ABSENT), json.dumps({"names": json.dumps(absent)}).encode())
+        write_file(self._marker, b"")
 
     def record_start(self) -> None:
         """Remember the workspace as it is, unless an earlier attempt did."""
@@ -394,8 +404,12 @@ class WorkTrees:
         git = self._bind_repository()
         return git._replace(env={**git.env, "GIT_INDEX_FILE": path}).read("ls-files", "-z", "--stage", "-v")
 
+    def _compute_raw(self, *, always: bool = False) -> TreeState | None:
+        absent = json.loads(_read_json(os.path.join(self._trees, _ABSENT)).get("names", "[]"))
+        return compute_tree(self._git, self._trees, always=always, absent=frozenset(absent))
+
     def _compute_always(self) -> TreeState:
-        state = compute_tree(self._git, self._trees, always=True)
+        state = self._compute_raw(always=True)
         if state is None:
             raise GitFailed("a review needs git")
         return state

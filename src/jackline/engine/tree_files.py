@@ -15,7 +15,7 @@ from jackline.named import NamedTuple
 from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from jackline.engine.git import Git
 
@@ -81,14 +81,23 @@ def make_repository(git: Git) -> WorkingRepository | None:
     return WorkingRepository(top=git.workspace, folder="", objects="", object_format="sha1")
 
 
-def list_files(git: Git, repository: WorkingRepository) -> TreeFiles:
-    """The names of all files that belong to the working tree."""
-    listing = _Listing(git)
+def list_files(git: Git, repository: WorkingRepository, absent: Container[str]) -> TreeFiles:
+    """The names of all files that belong to the working tree.
+
+    Of the files outside of a sparse working tree and the submodules that are not checked out, only those in `absent`
+    count as they are in the index. The others are deleted: whoever works here can remove any file this way.
+    """
+    listing = _Listing(git, absent)
     if repository.folder:
         listing.add_repository(repository, "", is_tracked=True)
     else:
         listing.files.untracked.update(_walk(repository.top, ""))
     return listing.files
+
+
+def list_absent(git: Git, repository: WorkingRepository) -> list[str]:
+    """The names of what is in the index, and not on the disk because the working tree is sparse or lacks submodules."""
+    return sorted(list_files(git, repository, _Everything()).entries)
 
 
 def keep_small_files(top: str, names: set[str]) -> tuple[list[str], list[str]]:
@@ -136,29 +145,21 @@ class PlainFiles:
         return self._folders[name]
 
 
+class _Everything:
+    def __contains__(self, _name: object) -> bool:
+        return True
+
+
 class _Listing:
-    def __init__(self, git: Git) -> None:
-        self._git = git
+    def __init__(self, git: Git, absent: Container[str]) -> None:
+        self._git, self._absent = git, absent
         self._depth = 0
         self.files = TreeFiles(tracked=set(), untracked=set(), entries={}, objects=[], nested=[])
 
     def add_repository(self, found: WorkingRepository, prefix: str, *, is_tracked: bool) -> None:
         """Add the files of a repository; those of one that is not a submodule count as untracked."""
-        git, links, skipped = found.bind(self._git), dict[str, str](), dict[str, str]()
-        names = self.files.tracked if is_tracked else self.files.untracked
-        for line in _split(git.read("ls-files", "-z", "-t", "--stage")):
-            entry, _, name = line.partition("\t")
-            tag, mode, object_id, _ = entry.split(" ")
-            if mode == LINK:
-                links[name] = object_id
-                continue
-            names.add(prefix + name)
-            if tag == _SKIPPED:
-                skipped[name] = f"{mode} {object_id}"
-        # Elsewhere the bit would hide that a file was deleted.
-        if skipped and git.run("config", "--type=bool", "--get", "core.sparseCheckout") == "true\n":
-            absent = {name: entry for name, entry in skipped.items() if not _is_there(found.top, name)}
-            self.files.entries.update({prefix + name: entry for name, entry in absent.items()})
+        git = found.bind(self._git)
+        links = self._add_index(git, prefix, is_tracked=is_tracked)
         for name in _split(git.read(*_OTHERS)):
             if name.endswith("/"):
                 self._add_folder(found, prefix, name[:-1], is_tracked=False)
@@ -168,10 +169,29 @@ class _Listing:
         for name, object_id in links.items():
             if plain.is_folder(name) and os.listdir(os.path.join(found.top, name)):
                 self._add_folder(found, prefix, name, is_tracked=is_tracked)
-            elif plain.is_folder(name):  # not checked out
+            elif plain.is_folder(name) and prefix + name in self._absent:  # not checked out
                 self.files.entries[prefix + name] = f"{LINK} {object_id}"
             else:
-                names.add(prefix + name)
+                (self.files.tracked if is_tracked else self.files.untracked).add(prefix + name)
+
+    def _add_index(self, git: Git, prefix: str, *, is_tracked: bool) -> dict[str, str]:
+        """Add the files of the index; return the submodules, each with its commit."""
+        links, skipped = dict[str, str](), dict[str, str]()
+        names = self.files.tracked if is_tracked else self.files.untracked
+        for line in _split(git.read("ls-files", "-z", "-t", "--stage")):
+            entry, _, name = line.partition("\t")
+            tag, mode, object_id, _ = entry.split(" ")
+            if mode == LINK:
+                links[name] = object_id
+                continue
+            names.add(prefix + name)
+            if tag == _SKIPPED and prefix + name in self._absent:
+                skipped[name] = f"{mode} {object_id}"
+        # Elsewhere the bit would hide that a file was deleted.
+        if skipped and git.run("config", "--type=bool", "--get", "core.sparseCheckout") == "true\n":
+            absent = {name: entry for name, entry in skipped.items() if not _is_there(git.workspace, name)}
+            self.files.entries.update({prefix + name: entry for name, entry in absent.items()})
+        return links
 
     def _add_folder(self, outer: WorkingRepository, prefix: str, name: str, *, is_tracked: bool) -> None:
         """Add a submodule or another repository inside this one."""

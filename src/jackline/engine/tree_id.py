@@ -31,7 +31,7 @@ from jackline.files import lock_folder, write_volatile
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from jackline.engine.git import Git
     from jackline.engine.tree_files import TreeFiles, WorkingRepository
@@ -79,17 +79,19 @@ class TreeState(NamedTuple):
     absent: int = 0  # files outside of a sparse working tree: in the tree as they are in the index
 
 
-def compute_tree(git: Git, folder: str, *, always: bool = False) -> TreeState | None:
+def compute_tree(
+    git: Git, folder: str, *, always: bool = False, absent: Container[str] = frozenset()
+) -> TreeState | None:
     """The files of the repository that git's workspace is in; None without git or without a repository.
 
-    The objects go to `folder`. `always`: without a repository, all files of the workspace. TreeUnreadable if git cannot
-    read the repository.
+    The objects go to `folder`. `always`: without a repository, all files of the workspace. `absent`: see `list_files`.
+    TreeUnreadable if git cannot read the repository.
     """
     try:
         repository = find_repository(git) or (make_repository(git) if always else None)
         if repository is None:
             return None
-        files = list_files(git, repository)
+        files = list_files(git, repository, absent)
         trees = open_trees(git, folder, repository, files.objects)
         with lock_folder(folder):
             return _write_tree(trees, folder, repository.top, files)
