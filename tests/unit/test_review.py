@@ -18,6 +18,7 @@ from jackline.domain.review import (
     ReviewTurn,
     RoundResult,
     apply_review,
+    build_review_facts,
     decide_round,
     describe_blocking,
     find_open,
@@ -106,6 +107,12 @@ def test_a_path_inside_of_the_reviewers_copy_becomes_relative() -> None:
 
 def test_the_same_finding_twice_is_one() -> None:
     assert len(parse_review(answer("fail", [raw(), raw(text="It  leaks")])).findings) == 1
+
+
+@pytest.mark.parametrize("severities", [("blocking", "nit"), ("nit", "blocking"), ("minor", "blocking", "nit")])
+def test_of_the_same_finding_twice_the_most_severe_one_counts(severities: tuple[str, ...]) -> None:
+    read = parse_review(answer("fail", [raw(one, line=line) for line, one in enumerate(severities)]))
+    assert [(one.severity, one.line) for one in read.findings] == [("blocking", severities.index("blocking"))]
 
 
 @pytest.mark.parametrize(
@@ -272,6 +279,25 @@ def test_a_finding_reported_again_in_the_same_words_is_the_same_and_open() -> No
     judged, changed = apply_review(read, review_turn(), known)
     assert changed == ()
     assert judged.resolved == 0
+
+
+@pytest.mark.parametrize("state", ["resolved", "unresolved"])
+def test_a_finding_reported_again_as_more_severe_is_raised_and_blocks(state: str) -> None:
+    known = [finding(1, severity="minor", text="there is no test"), finding(2)]
+    new = raw(text="there is no test", file="a.py")
+    read = parse_review(answer("fail", [new], {"F1": state, "F2": "resolved"}), known)
+    judged, changed = apply_review(read, review_turn(), known)
+    assert [(one.id, one.severity, one.state) for one in changed] == [
+        ("F2", "blocking", "resolved"),
+        ("F1", "blocking", "open"),
+    ]
+    assert [fact.kind for fact in build_review_facts(judged, changed)][1:] == ["finding.resolved", "finding.raised"]
+    assert decide_round([judged], merge_findings(known, changed), ALL_PASS, 1) is RoundResult.BLOCKED
+
+
+def test_a_finding_reported_again_as_less_severe_stays_as_it_is() -> None:
+    known = [finding(1, text="it leaks")]
+    assert apply_review(parse_review(answer("fail", [raw("nit")]), known), review_turn(), known)[1] == ()
 
 
 # rounds

@@ -185,8 +185,9 @@ def test_the_live_view_shows_what_became_of_the_proof(event: tuple[str, Mapping[
 
 def test_every_event_of_a_review_has_words() -> None:
     settled = ("finding.resolved", {"finding": "F1"})
+    raised = ("finding.raised", {"finding": "F1", "severity": "blocking"})
     dropped = ("finding.dismissed", {"finding": "F1", "reason": "on purpose"})
     plan = ("turn.started", {"turn": 1, "role": "plan"})
-    texts = [describe_event(event) for event in events(settled, dropped, plan)]
-    assert texts == ["F1 is resolved", "F1 was dismissed: on purpose", "turn 1 started: plan"]
-    assert all(is_notable(event) for event in events(*VERDICT_EVENTS, settled))
+    texts = [describe_event(event) for event in events(settled, raised, dropped, plan)]
+    assert texts == ["F1 is resolved", "F1 is blocking now", "F1 was dismissed: on purpose", "turn 1 started: plan"]
+    assert all(is_notable(event) for event in events(*VERDICT_EVENTS, settled, raised))

@@ -47,6 +47,7 @@ _TEXTS = {
     "iteration.ended": "iteration {iteration} ended: {failure}: {detail}",
     "check.void": "the proof does not count: it changed tracked files",
     "finding.added": "{finding} {severity}, {where}: {text}",
+    "finding.raised": "{finding} is {severity} now",
     "finding.resolved": "{finding} is resolved",
     "finding.dismissed": "{finding} was dismissed: {reason}",
     "run.waiting": "waiting: {reason}",
@@ -82,8 +83,8 @@ _NOTABLE = frozenset(
         "turn.started", "turn.idle", "stop.wanted", "cancel.requested", "agent.error", "agent.limit", "agent.retry",
         "agent.switched", "agent.compacted", "session.lost", "backup.made", "gate.advisory", "gate.settings",
         "worktree.made", "worktree.restored", "bridge.sent",
-        "gate.unprotected", "mcp.missing", "review.verdict", "review.undone", "finding.added", "finding.resolved",
-        "iteration.ended", "check.void",
+        "gate.unprotected", "mcp.missing", "review.verdict", "review.undone", "finding.added", "finding.raised",
+        "finding.resolved", "iteration.ended", "check.void",
         "budget.late", "budget.blind", "cost.assumed",
     }
 )  # fmt: skip

@@ -191,8 +191,10 @@ def _parse_findings(values: object, folder: str) -> tuple[NewFinding, ...]:
         raise MalformedReview(
             f"There are {len(values)} findings; report the {_MOST_FINDINGS} most important ones at most."
         )
-    found = (_parse_finding(value, number, folder) for number, value in enumerate(values, 1))
-    return tuple({_identify(finding.file, finding.text): finding for finding in found}.values())
+    found = [_parse_finding(value, number, folder) for number, value in enumerate(values, 1)]
+    mildest_first = sorted(found, key=_rank_severity, reverse=True)
+    severest = {_identify(finding.file, finding.text): finding for finding in mildest_first}
+    return tuple(finding for finding in found if severest[_identify(finding.file, finding.text)] is finding)
 
 
 def _parse_finding(value: object, number: int, folder: str) -> NewFinding:
@@ -272,9 +274,9 @@ def _show(value: object) -> str:
 def apply_review(
     answer: ParsedReview, turn: ReviewTurn, findings: Sequence[Finding]
 ) -> tuple[Verdict, tuple[Finding, ...]]:
-    """The verdict, and the findings that are new or resolved; `findings` are all findings of the run.
+    """The verdict, and the findings that are new, resolved or more severe; `findings` are all findings of the run.
 
-    A finding that is reported again in the same words is the same finding, and still open.
+    A finding that is reported again in the same words is the same finding, and still open; the higher severity counts.
     """
     own = [finding for finding in find_open(findings) if finding.seat == turn.seat]
     resolved = [
@@ -282,9 +284,15 @@ def apply_review(
         for finding in own
         if _is_resolved(finding, answer)
     ]
-    known = {_identify(finding.file, finding.text) for finding in own}
+    known = {_identify(finding.file, finding.text): finding for finding in own}
+    again = [(known.get(_identify(new.file, new.text)), new) for new in answer.findings]
+    raised = [
+        finding._replace(severity=new.severity)
+        for finding, new in again
+        if finding is not None and _rank_severity(new) < _rank_severity(finding)
+    ]
     first = max((finding.number for finding in findings), default=0) + 1
-    fresh = (new for new in answer.findings if _identify(new.file, new.text) not in known)
+    fresh = (new for finding, new in again if finding is None)
     added = [
         Finding(
             run_id=turn.run_id,
@@ -300,25 +308,12 @@ def apply_review(
         for number, new in enumerate(fresh, first)
     ]
     verdict = Verdict(**turn._asdict(), outcome=answer.outcome, resolved=len(resolved), summary=answer.summary)
-    return verdict, (*resolved, *added)
+    return verdict, (*resolved, *raised, *added)
 
 
 def build_review_facts(verdict: Verdict, changed: Iterable[Finding]) -> tuple[Fact, ...]:
-    """The events of a verdict: the verdict, and each finding that it adds or resolves."""
-    findings = tuple(
-        Fact("finding.resolved", {"finding": finding.id})
-        if finding.state == RESOLVED
-        else Fact(
-            "finding.added",
-            {
-                "finding": finding.id,
-                "severity": finding.severity,
-                "where": locate_finding(finding),
-                "text": finding.text,
-            },
-        )
-        for finding in changed
-    )
+    """The events of a verdict: the verdict, and each finding that it adds, resolves or raises."""
+    findings = tuple(_build_finding_fact(finding, verdict) for finding in changed)
     data = {
         "agent": verdict.agent,
         "round": verdict.review_round,
@@ -331,6 +326,15 @@ def build_review_facts(verdict: Verdict, changed: Iterable[Finding]) -> tuple[Fa
     return (Fact("review.verdict", data), *findings)
 
 
+def _build_finding_fact(finding: Finding, verdict: Verdict) -> Fact:
+    if finding.state == RESOLVED:
+        return Fact("finding.resolved", {"finding": finding.id})
+    data = {"finding": finding.id, "severity": finding.severity}
+    if finding.review_round < verdict.review_round:
+        return Fact("finding.raised", data)
+    return Fact("finding.added", {**data, "where": locate_finding(finding), "text": finding.text})
+
+
 def merge_findings(findings: Iterable[Finding], changed: Iterable[Finding]) -> list[Finding]:
     """The findings of a run after a change, by number."""
     merged = {finding.number: finding for finding in (*findings, *changed)}
@@ -340,8 +344,7 @@ def merge_findings(findings: Iterable[Finding], changed: Iterable[Finding]) -> l
 def find_open(findings: Iterable[Finding]) -> list[Finding]:
     """The open findings, the blocking ones first."""
     found = (finding for finding in findings if finding.state == OPEN)
-    ranks = {severity: rank for rank, severity in enumerate(SEVERITIES)}
-    return sorted(found, key=lambda finding: (ranks.get(finding.severity, len(ranks)), finding.number))
+    return sorted(found, key=lambda finding: (_rank_severity(finding), finding.number))
 
 
 def find_blocking(findings: Iterable[Finding]) -> list[Finding]:
@@ -353,6 +356,10 @@ def _is_resolved(finding: Finding, answer: ParsedReview) -> bool:
     """Whether an answer resolves an open finding: it says so, and does not report the same again."""
     again = {_identify(new.file, new.text) for new in answer.findings}
     return answer.earlier.get(finding.id, False) and _identify(finding.file, finding.text) not in again
+
+
+def _rank_severity(finding: Finding | NewFinding) -> int:
+    return SEVERITIES.index(finding.severity) if finding.severity in SEVERITIES else len(SEVERITIES)
 
 
 def _identify(file: str, text: str) -> tuple[str, str]:
