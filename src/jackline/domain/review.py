@@ -89,9 +89,9 @@ def parse_review(text: str, findings: Sequence[Finding] = (), seat: int = 0, fol
 
     `findings` are all findings of the run. Paths inside of `folder`, the reviewer's copy, become relative.
     """
-    values, others = _find_object(text[-_MOST_TEXT:])
+    values, before, after = _find_object(text[-_MOST_TEXT:])
     answer = ParsedReview(
-        outcome=_parse_outcome(values, others),
+        outcome=_parse_outcome(values, before, after),
         findings=_parse_findings(values.get("findings"), folder),
         earlier=_parse_earlier(values.get("earlier"), {finding.id for finding in findings}),
         summary=_clean_text(_expect_text(values.get("summary"), "summary"), _MOST_SUMMARY),
@@ -100,15 +100,16 @@ def parse_review(text: str, findings: Sequence[Finding] = (), seat: int = 0, fol
     return answer
 
 
-def _find_object(text: str) -> tuple[dict[str, Any], str]:
-    """The object in the last fenced block, or at the end of the text; with the text around it."""
+def _find_object(text: str) -> tuple[dict[str, Any], str, str]:
+    """The object in the last fenced block, or at the end of the text; with the text before and after it."""
     block = _find_last_block(text)
     if block is not None and text[block].lstrip().startswith("{"):
-        return _load_object(text[block]), f"{text[: block.start]}\n{text[block.stop :]}"
+        _fence, *rest = text[block.stop :].splitlines()
+        return _load_object(text[block]), text[: block.start], "\n".join(rest)
     start = _find_trailing_object(text)
     if start is None:
         raise MalformedReview("The answer does not end with a JSON object in the required form.")
-    return _load_object(text[start:]), text[:start]
+    return _load_object(text[start:]), text[:start], ""
 
 
 def _find_last_block(text: str) -> slice | None:
@@ -167,7 +168,8 @@ def _refuse_constant(word: str) -> None:
     raise MalformedReview(f"{word} is not allowed in JSON.")
 
 
-def _parse_outcome(values: Mapping[str, Any], others: str) -> str:
+def _parse_outcome(values: Mapping[str, Any], before: str, after: str) -> str:
+    others = f"{before}\n{after}"
     if "verdict" not in values:
         raise MalformedReview('The object has no "verdict".')
     word = values["verdict"]
@@ -179,6 +181,8 @@ def _parse_outcome(values: Mapping[str, Any], others: str) -> str:
     said = {found[1].lower() for found in _VERDICT_IN_PROSE.finditer(others)}
     if said - {outcome}:
         raise MalformedReview(f'The text and the object disagree: the object\'s verdict is "{outcome}".')
+    if after.strip():  # it may take the verdict back
+        raise MalformedReview("There is text after the JSON object; write nothing after it.")
     return outcome
 
 
