@@ -157,6 +157,19 @@ def test_the_worker_gets_new_findings_whole_and_known_ones_by_name() -> None:
     assert build_review_feedback([finding(state="resolved")], 1) == ""
 
 
+@pytest.mark.parametrize(("count", "shown"), [(20, 1_900), (50, 1_200)])
+def test_every_finding_is_named_and_a_cut_is_told(count: int, shown: int) -> None:
+    findings = [finding(number, text=f"{number:04}" + "x" * 1_896) for number in range(1, count + 1)]
+    listed = ", ".join(one.id for one in findings)
+    for prompt in (build_review_feedback(findings, 1), build_review_prompt(request(findings=findings))):
+        assert all(f"{one.id} blocking, a.py:3" in prompt for one in findings)
+        assert all(one.text[: shown - 1] in prompt for one in findings)
+        assert (f"The text of {listed} is cut to {shown} characters" in prompt) == (shown < 1_900)
+    again = build_review_feedback(findings, 2)
+    assert all(one.text[:100] in again for one in findings)
+    assert f"The text of {listed} is cut to 120 characters" in again
+
+
 def test_plan_and_done_signal() -> None:
     assert build_plan_prompt("task").startswith("task\n\nPlan first.")
     assert "between the two lines" not in build_plan_execution()

@@ -21,6 +21,7 @@ MOST_DIFF = 60_000  # characters of the diff in a prompt
 _MOST_SINCE = 30_000
 _MOST_OUTPUT = 4_000  # characters of the proof's output, from its end
 _MOST_MESSAGE = 4_000
+_MOST_FINDINGS = 60_000  # characters of all findings in a list
 _SHORT = 120  # characters of a finding that the worker knows
 
 _ROLE = (
@@ -189,14 +190,18 @@ def build_review_feedback(findings: Sequence[Finding], review_round: int, *, is_
 
 
 def _quote_findings(findings: Sequence[Finding], most: int = 0) -> str:
-    lines = []
+    """Every finding, each with at most this many characters of its text; 0: its share of a prompt."""
+    most = most or max(_SHORT, _MOST_FINDINGS // len(findings))
+    lines, cut = [], [finding.id for finding in findings if len(finding.text) > most]
     for finding in findings:
-        text = finding.text if not most or len(finding.text) <= most else f"{finding.text[: most - 1]}…"
+        text = finding.text if len(finding.text) <= most else f"{finding.text[: most - 1]}…"
         head = f"{finding.id} {finding.severity}, {make_printable(locate_finding(finding))}, by {finding.agent}"
         reason = f"\n    (dismissed: {make_printable(finding.reason)})" if finding.reason else ""
         body = "\n".join(f"    {line}".rstrip() for line in make_readable(text).splitlines())
         lines.append(f"{head}\n{body}{reason}")
-    return quote_text("\n".join(lines), "reviewers")
+    listed = "\n".join(lines)
+    note = f"The text of {', '.join(cut)} is cut to {most} characters. " if cut else ""
+    return f"{note}{quote_text(listed, 'reviewers', len(listed))}"
 
 
 # plan and done signal
