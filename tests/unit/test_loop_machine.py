@@ -206,6 +206,15 @@ def test_without_its_done_signal_a_turn_is_not_the_end() -> None:
     assert status(drive(again.state, done(is_done=False, tree="t2"))).state is RunState.RUNNING
 
 
+@pytest.mark.parametrize(("is_done", "command"), [(True, RunCheck), (False, StartTurn)])
+def test_an_answered_doubt_does_not_replace_the_done_signal(is_done: bool, command: type) -> None:
+    ended = done(is_done=is_done, tree="" if is_done else "t1", open_calls=1)
+    parked = drive(begin(SPEC._replace(done_signal="DONE")), ended, Recovered(AT, ("c1",)))
+    assert status(parked).reason is WaitReason.IN_DOUBT
+    again = drive(MachineState("run", parked.state.spec, status(parked)), Claimed(AT), Recovered(AT))
+    assert isinstance(again.commands[0], command)
+
+
 # --- reviews
 
 

@@ -130,9 +130,9 @@ def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
 
 
 def _has_done_work(state: MachineState) -> bool:
-    """Whether the last turn ended by itself and well, and left nothing for another one."""
+    """Whether the last turn ended by itself and well, with its done signal, and left nothing for another one."""
     ended_well = state.outcome is not None and state.outcome.ended_well
-    return ended_well and state.stopping is None and not state.forced and not state.undone
+    return ended_well and state.is_done and state.stopping is None and not state.forced and not state.undone
 
 
 def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
