@@ -77,6 +77,12 @@ def test_a_proof_that_fails_before_the_work_and_passes_after_it(repository: Plac
     assert (ended.code, ended.json["proof"]) == (0, "proved")
 
 
+def test_a_proof_that_cannot_be_run_has_not_failed_first(repository: Place) -> None:
+    ended = play(repository, write("two"), SAY, proof="no-such-program", words=("--proof-must-fail-first",))
+    assert (ended.code, "cannot be run before the work (exit 127)" in ended.json["detail"]) == (16, True)
+    assert (repository.repository / "a.txt").read_text() == "one\n"
+
+
 def test_the_host_commits_what_the_agent_left(repository: Place) -> None:
     (repository.repository / ".gitignore").write_text("*.log\n")
     steps = (write("two"), write("new", "new.txt"), write("log", "x.log"), SAY)

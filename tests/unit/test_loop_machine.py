@@ -145,6 +145,12 @@ def test_a_proof_that_has_to_fail_first_is_made_before_any_work() -> None:
     first = drive(MachineState("run", spec, RunStatus(attempt=1)), Claimed(AT), Recovered(AT))
     assert first.commands == (RunCheck(2, "make test"),)
     assert isinstance(drive(first.state, red()).commands[0], StartTurn)
+    for code in (126, 127):
+        missing = status(drive(first.state, red(code=code)))
+        assert (missing.failure, f"cannot be run before the work (exit {code})" in missing.detail) == (
+            Failure.PROOF,
+            True,
+        )
     passed = drive(first.state, green())
     assert (status(passed).state, status(passed).failure) == (RunState.FAILED, Failure.PROOF)
     assert "passes before any work" in status(passed).detail

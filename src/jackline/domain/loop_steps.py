@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from jackline.domain.machine_state import MachineState
 
 _GOALS = {Role.PLAN: Phase.PLANNING, Role.WORK: Phase.WORKING}
+_NOT_RUN = frozenset({126, 127})  # exit codes of a shell that cannot start a program, or does not find it
 _MOST_NAMED = 5  # files in a message
 
 
@@ -164,6 +165,10 @@ def _on_first_proof(state: MachineState, event: CheckEnded) -> StepResult:
         return fail_run(state, Failure.PROOF, detail)
     if event.exit_code is None:
         return fail_run(state, Failure.PROOF, event.detail)
+    if event.exit_code in _NOT_RUN:
+        why = f"the proof cannot be run before the work (exit {event.exit_code}), which shows nothing about the work"
+        what_to_do = f"correct the command, or drop --proof-must-fail-first: {state.spec.proof}"
+        return fail_run(state, Failure.PROOF, f"{why}: {what_to_do}")
     return proceed(state._replace(has_failed_first=True), event.at)
 
 
