@@ -14,7 +14,7 @@ import pytest
 from jackline.app.config import load_config
 from jackline.app.home import Home
 from jackline.engine import orphans, run_env
-from tests.cli.place import SAY, Place, is_one_line
+from tests.cli.place import SAY, Ended, Place, is_one_line
 from tests.conftest import BACKENDS, SLOW_BACKENDS
 from tests.support.helpers import is_alive, wait_until
 
@@ -217,10 +217,21 @@ def test_a_service_says_what_it_does_in_lines(place: Place) -> None:
     assert lines[3].endswith(" stopped")
 
 
-def test_under_systemd_it_says_only_what_matters(place: Place) -> None:
+def test_under_systemd_it_says_the_same_without_the_time(place: Place) -> None:
     enqueue(place)
     ended = place.type("serve", "--once", environ={"JOURNAL_STREAM": "8:1"})
-    assert [line.split()[2] for line in ended.out.splitlines()] == ["started:", "stopped"]
+    assert ended.out.splitlines()[1:3] == ["run one (#1) scripted/adhoc started", "run one (#1) succeeded"]
+    assert len(ended.out.splitlines()) == 4
+
+
+def test_with_quiet_it_says_only_what_is_wrong(place: Place) -> None:
+    enqueue(place)
+    assert place.type("serve", "--once", "--quiet") == Ended(0, "", "")
+    enqueue(place, run_id="two", words=("--workspace", str(place.repository)))
+    (place.repository / "jackline.toml").write_text("home = 3")
+    ended = place.type("serve", "--once", "--quiet", cwd=place.folder)
+    assert "run two (#2) cannot start" in ended.out
+    assert len(ended.out.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--print-service", action="store_true", help="print a systemd user unit for this home, and exit"
     )
-    parser.add_argument("--quiet", action="store_true", default=None, help="print problems only, not every run")
+    parser.add_argument("--quiet", action="store_true", help="print problems only")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -53,8 +53,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         out.print_line(build_service_unit(home, os.environ).rstrip("\n"))
         return 0
     is_under_systemd = bool(os.environ.get("JOURNAL_STREAM"))
-    quiet = is_under_systemd if args.quiet is None else args.quiet
-    log = ServiceLog(out, quiet=quiet, times=not is_under_systemd)
+    log = ServiceLog(out, quiet=args.quiet, times=not is_under_systemd)
     options = ServiceOptions(slots=home.config.get_int("slots"), poll_seconds=home.config.get_float("poll_seconds"))
     if args.env_file is not None:
         read_home_environ(home.config)  # ConfigError if it cannot be used; that of the settings is checked by each run

@@ -14,11 +14,11 @@ from jackline.formatting import format_iso, make_readable, to_datetime
 if TYPE_CHECKING:
     from jackline.cli.output import Output
 
-_ROUTINE = frozenset({"claimed", "ended"})
+_PROBLEMS = frozenset({"problem", "cannot_start", "held", "died"})
 
 
 class ServiceLog:
-    """Prints events; with `quiet`, only the start, the end and problems."""
+    """Prints events; with `quiet`, only problems."""
 
     def __init__(self, out: Output, *, quiet: bool, times: bool) -> None:
         """`times`: whether each line begins with the time; systemd's journal has its own."""
@@ -29,7 +29,7 @@ class ServiceLog:
         """Report one event: a word, a line for people, and facts for --json."""
         at = clock.wall_ms()
         LOG.info(f"service: {text}")
-        if self._quiet and event in _ROUTINE:
+        if self._quiet and event not in _PROBLEMS:
             return
         with self._lock, contextlib.suppress(JacklineError):  # a full disk under the output stops no run
             if self._out.json:
