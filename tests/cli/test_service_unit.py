@@ -64,6 +64,71 @@ def test_the_unit_has_what_a_service_needs(place: Place) -> None:
     assert "hidden" not in printed.out
 
 
+def test_the_unit_has_the_flags_of_the_service(place: Place) -> None:
+    flags = ("--slots", "5", "--drain", "600", "--env-file", "keys.env", "--quiet")
+    printed = place.type("serve", *flags, "--print-service")
+    assert printed.code == 0, printed
+    (line,) = (line for line in printed.out.splitlines() if line.startswith("ExecStart="))
+    assert line.endswith(f"--slots 5 --drain 600 --env-file {place.repository}/keys.env --quiet")
+    assert "TimeoutStopSec=635" in printed.out
+    assert place.type("serve", "--once", "--print-service").code == 2
+
+
+def test_what_the_unit_does_not_get_from_the_shell_is_named(place: Place) -> None:
+    environ = {"JACKLINE_DATABASE": "postgresql://ada:hidden@127.0.0.1/x", "ANTHROPIC_API_KEY": "hidden"}
+    printed = place.type("serve", "--print-service", environ=environ)
+    assert printed.code == 0, printed
+    assert "the unit does not have JACKLINE_DATABASE of this shell" in printed.err
+    assert "agents of the unit do not get ANTHROPIC_API_KEY of this shell" in printed.err
+    assert "hidden" not in printed.out + printed.err
+    folder = place.folder / ".config" / "jackline"
+    folder.mkdir(parents=True)
+    (folder / "service.env").write_text("JACKLINE_DATABASE=x\n")
+    (folder / "keys.env").write_text("ANTHROPIC_API_KEY=hidden\n")
+    (folder / "keys.env").chmod(0o600)
+    (folder / "config.toml").write_text(f'env_file = "{folder}/keys.env"\n')
+    assert place.type("serve", "--print-service", environ=environ).err == ""
+
+
+def fake_systemd(place: Place, failing: str = "never") -> dict[str, str]:
+    """A systemctl that does nothing, and fails at one action."""
+    folder = place.folder / "bin"
+    folder.mkdir()
+    program = folder / "systemctl"
+    program.write_text(f'#!/bin/sh\ncase "$2" in {failing}) echo "it broke" >&2; exit 1;; esac\necho active\n')
+    program.chmod(0o755)
+    (folder / "systemd-analyze").symlink_to(program)
+    return {"PATH": f"{folder}:/usr/bin:/bin", "XDG_CONFIG_HOME": str(place.folder / "config")}
+
+
+def test_a_unit_that_does_not_start_names_the_next_step(place: Place) -> None:
+    refused = place.type("service", "install", environ=fake_systemd(place, "restart"))
+    assert (refused.code, is_one_line(refused)) == (2, True), refused
+    assert "it broke; `journalctl --user -u jackline-" in refused.err
+
+
+def test_a_folder_of_units_that_is_a_file_is_one_line(place: Place) -> None:
+    environ = fake_systemd(place)
+    (place.folder / "config").mkdir()
+    (place.folder / "config" / "systemd").write_text("")
+    refused = place.type("service", "install", environ=environ)
+    assert (refused.code, is_one_line(refused)) == (2, True), refused
+    assert "cannot be written (Not a directory)" in refused.err
+
+
+def test_a_unit_that_ends_a_longer_drain_is_outdated(place: Place) -> None:
+    environ = fake_systemd(place)
+    assert place.type("service", "install", environ=environ).code == 0
+    assert "outdated" not in place.type("service", "status", environ=environ).err
+    (place.folder / "config" / "jackline").mkdir()
+    (place.folder / "config" / "jackline" / "config.toml").write_text("drain_seconds = 600\n")
+    status = place.type("service", "status", environ=environ)
+    assert "the unit is outdated: systemd kills the service 35 s after" in status.err
+    assert place.type("service", "status", "--json", environ=environ).json["outdated"]
+    assert place.type("service", "install", environ=environ).code == 0
+    assert "outdated" not in place.type("service", "status", environ=environ).err
+
+
 def test_without_systemd_one_line_says_what_to_do(place: Place) -> None:
     environ = {"PATH": str(place.folder), "XDG_RUNTIME_DIR": str(place.folder)}
     refused = place.type("service", "install", environ=environ)

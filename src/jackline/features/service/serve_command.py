@@ -8,9 +8,10 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+from jackline.errors import UsageError
 from jackline.features.service.service_log import ServiceLog
 from jackline.features.service.service_runner import Service, ServiceOptions
-from jackline.formatting import pluralize
+from jackline.formatting import make_printable, pluralize
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -48,10 +49,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed_settings
 
     if args.print_service:
-        from jackline.features.service.user_units import build_service_unit
-
-        out.print_line(build_service_unit(home, os.environ).rstrip("\n"))
-        return 0
+        return _print_service(args, home, out)
     is_under_systemd = bool(os.environ.get("JOURNAL_STREAM"))
     log = ServiceLog(out, quiet=args.quiet, times=not is_under_systemd)
     options = ServiceOptions(slots=home.config.get_int("slots"), poll_seconds=home.config.get_float("poll_seconds"))
@@ -80,6 +78,20 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         service.close()
         log.report("stopped", f"service {service.id} stopped", service=service.id)
     return 1 if service.has_failed else 0
+
+
+def _print_service(args: Namespace, home: Home, out: Output) -> int:
+    from jackline.features.service.user_units import build_service_unit, describe_lost_variables
+
+    if args.once:
+        raise UsageError("--once is for cron: a unit that systemd starts again whenever it ends would never rest")
+    env_file = None if args.env_file is None else os.path.abspath(os.path.expanduser(args.env_file))
+    given = {"--slots": args.slots, "--drain": args.drain_seconds, "--env-file": env_file}
+    flags = [word for flag, value in given.items() if value is not None for word in (flag, str(value))]
+    out.print_line(build_service_unit(home, os.environ, [*flags, *(["--quiet"] if args.quiet else [])]).rstrip("\n"))
+    for line in describe_lost_variables(home, os.environ):
+        out.print_note(make_printable(line))
+    return 0
 
 
 def _wait_and_drain(service: Service, events: queue.SimpleQueue[str], drain_seconds: float, log: ServiceLog) -> None:

@@ -51,9 +51,8 @@ def _install(home: Home, out: Output, *, start: bool) -> int:
     out.print_line(f"{state.name} is {state.enabled} and {state.active}; its log: journalctl --user -u {state.name}")
     if not state.lingers:
         out.print_note(_LINGER)
-    if lost := user_units.list_lost_variables(os.environ):
-        env_file = make_printable(user_units.find_env_file(os.environ))
-        out.print_note(f"the unit does not have {', '.join(lost)} of this shell: put them into {env_file} (chmod 600)")
+    for line in user_units.describe_lost_variables(home, os.environ):
+        out.print_note(make_printable(line))
     return 0
 
 
@@ -81,4 +80,6 @@ def _print_state(state: UnitState, out: Output) -> int:
     out.print_line(f"  {make_printable(state.path)}")
     if not state.lingers:
         out.print_note(_LINGER)
+    if state.outdated:
+        out.print_note(f"the unit is outdated: {state.outdated}; `jackline service install` writes it again")
     return code

@@ -29,7 +29,6 @@ class ServiceUnit(NamedTuple):
 def build_unit(unit: ServiceUnit) -> str:
     """Build the unit file."""
     variables = (f"Environment={_quote(f'{name}={value}')}" for name, value in unit.environment.items())
-    stop_s = round(unit.drain_s + unit.grace_s) + _STOP_MARGIN_S
     lines = [
         MARK,
         "[Unit]",
@@ -47,12 +46,17 @@ def build_unit(unit: ServiceUnit) -> str:
         "RestartSec=5",
         "# SIGTERM goes to jackline alone, which parks its runs and ends the agents; then what is left is killed.",
         "KillMode=mixed",
-        f"TimeoutStopSec={stop_s}",
+        f"TimeoutStopSec={compute_stop_seconds(unit.drain_s, unit.grace_s)}",
         "",
         "[Install]",
         "WantedBy=default.target",
     ]
     return "\n".join(lines) + "\n"
+
+
+def compute_stop_seconds(drain_s: float, grace_s: float) -> int:
+    """How long systemd has to wait for a service that it stops."""
+    return round(drain_s + grace_s) + _STOP_MARGIN_S
 
 
 def _escape(text: str) -> str:

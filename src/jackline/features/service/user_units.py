@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from jackline.app.agents import list_agents, load_adapter
+from jackline.app.env_file import parse_env_file
 from jackline.app.paths import find_config_folder, find_state_folder, find_user_home
 from jackline.digests import hash_text
 from jackline.engine.command_runner import run_command
-from jackline.errors import Refused
-from jackline.features.service.systemd_unit import MARK, ServiceUnit, build_unit
+from jackline.errors import AgentUnavailable, Refused, UsageError
+from jackline.features.service.systemd_unit import MARK, ServiceUnit, build_unit, compute_stop_seconds
 from jackline.files import write_file
 from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jackline.app.home import Home
     from jackline.engine.command_runner import CommandResult
@@ -28,7 +31,7 @@ _KEPT = ("PATH", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACH
 _LINGER_FOLDER = "/var/lib/systemd/linger"
 
 
-@stored_as("name path is_installed active enabled lingers")
+@stored_as("name path is_installed active enabled lingers outdated")
 class UnitState(NamedTuple):
     """The unit of a home, as systemd sees it."""
 
@@ -38,15 +41,16 @@ class UnitState(NamedTuple):
     active: str = ""  # systemd's word, such as active, failed or inactive
     enabled: str = ""
     lingers: bool = False  # the user's units run while the user is logged out
+    outdated: str = ""  # why the unit has to be written again
 
 
-def build_service_unit(home: Home, environ: Mapping[str, str]) -> str:
-    """Build the unit of this home, with the PATH of this shell."""
+def build_service_unit(home: Home, environ: Mapping[str, str], flags: Sequence[str] = ()) -> str:
+    """Build the unit of this home, with the PATH of this shell; `flags` are those of `jackline serve`."""
     kept = {name: environ[name] for name in _KEPT if environ.get(name)}
     return build_unit(
         ServiceUnit(
             home=home.path,
-            argv=(sys.executable, "-P", "-m", "jackline", "serve", "--home", home.path),
+            argv=(sys.executable, "-P", "-m", "jackline", "serve", "--home", home.path, *flags),
             environment=kept,
             env_file=find_env_file(environ),
             drain_s=home.config.get_float("drain_seconds"),
@@ -60,9 +64,41 @@ def find_env_file(environ: Mapping[str, str]) -> str:
     return os.path.join(find_config_folder(environ), _ENV_FILE)
 
 
-def list_lost_variables(environ: Mapping[str, str]) -> list[str]:
-    """The settings of this shell that the unit does not have: they may be secret, such as a database's password."""
-    return sorted(name for name in environ if name.startswith("JACKLINE_") and name != "JACKLINE_HOME")
+def describe_lost_variables(home: Home, environ: Mapping[str, str]) -> list[str]:
+    """What the unit does not have of this shell, by name only: settings may be secret, and log-ins of agents are."""
+    service_file = find_env_file(environ)
+    env_file = home.config.get_text("env_file")
+    known = _list_names(service_file)
+    settings = {name for name in environ if name.startswith("JACKLINE_") and name != "JACKLINE_HOME"}
+    if home.config.sources["database"] == "--database":
+        settings.add("JACKLINE_DATABASE")
+    logins = {name for name in _list_login_variables(home) if environ.get(name)}
+    lines = []
+    if lost := ", ".join(sorted(settings - known)):
+        lines.append(f"the unit does not have {lost} of this shell: put them into {service_file} (chmod 600)")
+    if lost := ", ".join(sorted(logins - known - (_list_names(env_file) if env_file else set()))):
+        where = env_file or "a file, and name it as env_file in your config.toml"
+        lines.append(f"agents of the unit do not get {lost} of this shell: put them into {where} (chmod 600)")
+    return lines
+
+
+def _list_names(path: str) -> set[str]:
+    """The variables that a file sets; none if it cannot be read, which those who use it report."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return set(parse_env_file(file.read()))
+    except (OSError, ValueError, UsageError):
+        return set()
+
+
+def _list_login_variables(home: Home) -> Iterator[str]:
+    """The variables with which the agents log in, as their adapters declare them."""
+    for name in list_agents(home.config):
+        try:
+            login = load_adapter(home.config, name).declaration.login
+        except (AgentUnavailable, UsageError):  # `jackline agents` says what is wrong with it
+            continue
+        yield from () if login is None else login.variables
 
 
 def install_unit(home: Home, environ: Mapping[str, str], *, start: bool) -> UnitState:
@@ -70,14 +106,18 @@ def install_unit(home: Home, environ: Mapping[str, str], *, start: bool) -> Unit
     _refuse_without_systemd(environ)
     path = _find_unit_path(home, environ)
     _refuse_foreign_unit(path)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    write_file(path, build_service_unit(home, environ).encode())
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_file(path, build_service_unit(home, environ).encode())
+    except OSError as error:
+        raise Refused(f"{path} cannot be written ({error.strerror}): move away what is there, then try again") from None
     _verify_unit(path, environ)
     name = os.path.basename(path)
     _require(_systemctl(environ, "daemon-reload"), "systemctl --user daemon-reload")
     _require(_systemctl(environ, "enable", name), f"systemctl --user enable {name}")
     if start:  # a restart, so that a service of before takes the new unit
-        _require(_systemctl(environ, "restart", name), f"systemctl --user restart {name}")
+        next_step = f"`journalctl --user -u {name}` shows why"
+        _require(_systemctl(environ, "restart", name), f"systemctl --user restart {name}", next_step)
     return read_unit_state(home, environ)
 
 
@@ -98,11 +138,25 @@ def read_unit_state(home: Home, environ: Mapping[str, str]) -> UnitState:
     """Ask systemd; without one that runs for this user only the file is known."""
     path = _find_unit_path(home, environ)
     name = os.path.basename(path)
-    state = UnitState(name=name, path=path, is_installed=os.path.exists(path), lingers=_lingers())
+    outdated = _find_outdated(home, path)
+    state = UnitState(name=name, path=path, is_installed=os.path.exists(path), lingers=_lingers(), outdated=outdated)
     if not has_systemd(environ):
         return state
     words = [_first_line(_systemctl(environ, action, name)) for action in ("is-active", "is-enabled")]
     return state._replace(active=words[0], enabled=words[1])
+
+
+def _find_outdated(home: Home, path: str) -> str:
+    """Why the installed unit does not fit the settings any more; empty if it does, or there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = re.search(r"^TimeoutStopSec=(\d+)$", file.read(), re.MULTILINE)
+    except OSError:
+        return ""
+    needed = compute_stop_seconds(home.config.get_float("drain_seconds"), home.config.get_float("grace_seconds"))
+    if found is None or int(found[1]) >= needed:
+        return ""
+    return f"systemd kills the service {found[1]} s after it stops it, and its drain needs up to {needed} s"
 
 
 def has_systemd(environ: Mapping[str, str]) -> bool:
@@ -132,7 +186,7 @@ def _refuse_foreign_unit(path: str) -> None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             is_ours = file.readline().rstrip("\n") == MARK
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     if not is_ours:
         raise Refused(f"{path} was not written by jackline: move it away, then try again")
@@ -163,9 +217,10 @@ def _run(environ: Mapping[str, str], *argv: str) -> CommandResult:
     return run_command(argv, cwd="/", env=environ, timeout_s=_SECONDS)
 
 
-def _require(done: CommandResult, command: str) -> None:
+def _require(done: CommandResult, command: str, next_step: str = "") -> None:
     if done.exit_code != 0:
-        raise Refused(f"`{command}` failed: {_read_text(done) or f'exit code {done.exit_code}'}")
+        why = _read_text(done) or f"exit code {done.exit_code}"
+        raise Refused(f"`{command}` failed: {why}{f'; {next_step}' if next_step else ''}")
 
 
 def _read_text(done: CommandResult) -> str:
