@@ -264,6 +264,18 @@ def test_a_running_service_takes_a_detached_run_when_its_turn_comes(any_place: P
     assert service.wait(60) == 0
 
 
+def test_variables_that_a_service_would_not_pass_on_are_refused(place: Place) -> None:
+    service = serve(place)
+    keys = place.folder / "keys.env"
+    keys.write_text("ROSE=1\n")
+    keys.chmod(0o600)
+    ended = place.play(SAY, words=("--detach", "--env-file", str(keys)))
+    assert (ended.code, is_one_line(ended), "`env_file` in your config.toml" in ended.err) == (2, True, True), ended
+    assert queue_of(place) == []
+    service.send_signal(signal.SIGTERM)
+    assert service.wait(60) == 0
+
+
 def test_a_detached_run_whose_command_dies_is_taken_by_the_next_service(place: Place) -> None:
     ended = place.play(SAY, words=("--detach", "--run-id", "r"), environ={"JACKLINE_CRASH_AT": "run.created"})
     assert ended.code == -signal.SIGKILL

@@ -34,6 +34,11 @@ def detach_run(args: Namespace, home: Home, out: Output) -> int:
     if args.on_ask is not None:
         raise UsageError("--on-ask is for a run in the foreground: leave it out, or leave out --detach")
     has_service = home.has_service()
+    if has_service and args.env_file is not None:
+        raise UsageError(
+            "--env-file does not reach a run that a running service starts: name the file as `env_file` in your "
+            "config.toml, or leave out --detach"
+        )
     if not has_service:
         refuse_service_arguments(args)
     created = enqueue_all(home, build_wanted_runs(args, home), at_once=not has_service)
