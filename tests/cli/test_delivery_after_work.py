@@ -9,9 +9,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from jackline.app.home import Home, open_home
+from jackline.engine import command_runner
+from jackline.engine.command_runner import CommandResult
+from jackline.features.notify import after_work
+from jackline.features.notify.delivery_store import DeliveryStore
 from tests.cli.place import SAY, Place, is_one_line
 from tests.cli.test_terminal import Terminal
 from tests.conftest import SLOW_BACKENDS
@@ -274,3 +281,26 @@ def test_a_changed_task_is_reported_while_changed_settings_are_not_used(place: P
         assert place.play(change, SAY).code == 0
         refused = place.type("serve", "--once")
         assert (refused.code, "config.toml" in refused.err, is_one_line(refused)) == (2, True, True), refused
+
+
+def test_the_wait_for_pings_is_part_of_the_three_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, asked = [100.0], []
+
+    def wait_for_pings(_home: Home) -> None:
+        now[0] += 0.5
+
+    def run(_argv: object, *, stdin: bytes, timeout_s: float, **_: object) -> CommandResult:
+        asked.append((json.loads(stdin)["seconds"], timeout_s))
+        return CommandResult(
+            exit_code=0, signal=None, timed_out=False, stdout_tail=b"{}", stderr_tail=b"", duration_ms=0
+        )
+
+    monkeypatch.setattr(after_work, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(after_work, "finish_background", wait_for_pings)
+    monkeypatch.setattr(command_runner, "run_command", run)
+    monkeypatch.setattr(DeliveryStore, "has_work", lambda *_: True)
+    with open_home(str(tmp_path / "home")) as home:
+        home.store(create=True)
+        after_work.deliver_after_work(home)
+    ((seconds, timeout),) = asked
+    assert seconds + 0.5 < timeout + 0.5 < MOST_SECONDS

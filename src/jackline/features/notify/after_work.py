@@ -38,6 +38,7 @@ class ChildReport(NamedTuple):
 
 def deliver_after_work(home: Home) -> None:
     """Wake a living service; without one, deliver here. What is not sent in time stays due."""
+    started = time.monotonic()
     try:
         finish_background(home)
         if home.is_new or not DeliveryStore(home.store()).has_work(home.config.channels, home.config.loaded_at):
@@ -45,7 +46,7 @@ def deliver_after_work(home: Home) -> None:
         if home.has_service():
             home.wake_services()
         else:
-            _add_warnings(home, deliver_in_child(home))
+            _add_warnings(home, deliver_in_child(home, started))
     except (JacklineError, OSError) as error:  # the command has done its work anyway
         home.warnings.append(f"notices were not delivered: {error}")
 
@@ -57,12 +58,13 @@ def _add_warnings(home: Home, report: ChildReport) -> None:
         home.warnings.append(f"notices for {channels} were not delivered and stay due; see `jackline notices --stuck`")
 
 
-def deliver_in_child(home: Home) -> ChildReport:
-    """Deliver in a child process that is ended after three seconds."""
+def deliver_in_child(home: Home, since: float | None = None) -> ChildReport:
+    """Deliver in a child process that is ended three seconds after `since`, a time of the monotonic clock, or now."""
     from jackline.engine.command_runner import run_command
     from jackline.engine.settings import new_id
 
     started = time.monotonic()
+    seconds = _CHILD_SECONDS - (0.0 if since is None else started - since)
     owner = f"command-{new_id()}"
     config = home.config
     request = {
@@ -71,7 +73,7 @@ def deliver_in_child(home: Home) -> ChildReport:
         "confirmed": config._asdict() if home.has_confirmed_settings else None,
         "loaded_at": config.loaded_at,
         "owner": owner,
-        "seconds": _CHILD_SECONDS,
+        "seconds": seconds,
         "terminal": find_terminal(),
     }
     try:
@@ -80,11 +82,11 @@ def deliver_in_child(home: Home) -> ChildReport:
             cwd=home.path,
             env=os.environ,
             stdin=json.dumps(request, default=str).encode(),
-            timeout_s=_CHILD_SECONDS + (SECONDS - _CHILD_SECONDS) / 2 - (time.monotonic() - started),
+            timeout_s=seconds + (SECONDS - _CHILD_SECONDS) / 2 - (time.monotonic() - started),
         )
     finally:
         # Only now nobody sends any more: what the child had claimed is due again.
-        stuck = DeliveryStore(home.store()).release(owner, f"no answer within {_CHILD_SECONDS:g} s")
+        stuck = DeliveryStore(home.store()).release(owner, f"no answer within {seconds:.1f} s")
     try:
         report = ChildReport(**json.loads(result.stdout_tail))
     except ValueError:  # it was ended before it could report

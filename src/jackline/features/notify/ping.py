@@ -128,9 +128,10 @@ def send_in_background(home: Home) -> None:
 
 
 def finish_background(home: Home) -> None:
-    """Wait a moment for those threads, and give up what they have claimed: another process sends it."""
+    """Wait a moment for all of those threads, and give up what they have claimed: another process sends it."""
+    until = time.monotonic() + _JOIN_SECONDS
     for owner in tuple(_started):
-        _started.pop(owner).join(_JOIN_SECONDS)
+        _started.pop(owner).join(max(0.0, until - time.monotonic()))
         DeliveryStore(home.store()).release(owner, "the command ended")
 
 
