@@ -43,6 +43,10 @@ class PingServer:
         self.url = f"http://127.0.0.1:{self.server.server_port}/{SECRET}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
     @property
     def paths(self) -> list[str]:
         return [path.removeprefix(f"/{SECRET}") for path, _, _ in self.seen]
@@ -52,8 +56,7 @@ class PingServer:
 def pings() -> Iterator[PingServer]:
     server = PingServer()
     yield server
-    server.server.shutdown()
-    server.server.server_close()
+    server.close()
 
 
 @pytest.fixture(params=SLOW_BACKENDS)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,13 @@ from jackline.app.home import Home
 from jackline.app.own_files import confirm_changes, find_unconfirmed, watch_own_files
 from jackline.cli.stored_args import open_workspace_home
 from jackline.domain.states import RunState
+from jackline.features.notify.channel_pass import run_passes
+from jackline.features.notify.ping import list_ping_passes
 from jackline.features.schedules.firing import ScheduleRunner
 from jackline.features.schedules.schedule_model import Fire, Schedule, ScheduleDefinition
 from jackline.features.schedules.schedule_store import ScheduleStore
 from jackline.formatting import DAY_MS, HOUR_MS, MINUTE_MS
+from tests.cli.test_ping import PingServer
 from tests.support.stores import by_hand
 
 START = 1_767_225_600_000  # the first of January 2026
@@ -221,6 +225,30 @@ def test_a_condition(night: Night, command: str, state: str, reason: str) -> Non
     assert night.look(FIRST) == [state]
     assert reason in night.fires[0].reason
     assert [kind for kind, _ in night.notices] == (["schedule.failed"] if state == "failed" else [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "paths"),
+    [
+        ({"only_if": "exit 1"}, [""]),
+        ({"only_if": "kill -9 $$"}, []),
+        ({"only_if": "no-such-program"}, ["/fail"]),
+        ({"workspace": "/no/such/folder"}, ["/fail"]),
+    ],
+)
+def test_a_fire_without_a_run_pings_too(night: Night, changes: dict[str, Any], paths: list[str]) -> None:
+    """Whoever waits for a ping would raise a false alarm, or learn of a mistake only when the time is over."""
+    run = {"prompt": "do it", "agent": "scripted", "script": str(night.folder / "script.json")}
+    server = PingServer()
+    night.add(run={**run, "ping": server.url}, **changes)
+    night.look(FIRST)
+    until = time.monotonic() + 60
+    run_passes(list_ping_passes(night.home, "test", until), until)
+    server.close()
+    assert server.paths == paths
+    for _, _, body in server.seen:
+        assert body.startswith(f"schedule nightly, due at 2026-01-01T03:00:00Z: {night.fires[0].state}\n")
+    assert not night.home.store().notices.has_open_ping()
 
 
 def test_a_condition_runs_in_the_workspace_and_in_its_own_task(night: Night) -> None:

@@ -308,6 +308,12 @@ def parse_ping_id(notice_id: str) -> tuple[PingEvent, str]:
     return PingEvent(kind.removeprefix("ping.")), run_id
 
 
+def build_fire_ping(event: PingEvent, run_id: str, at: int) -> Delivery:
+    """The row that requests the address of a schedule for a fire that started no run."""
+    notice_id = f"ping.{event}:{clean(run_id)}:fire"
+    return Delivery(notice_id=notice_id, channel=PING_CHANNEL, state=PENDING, next_at=at, created_at=at)
+
+
 def _build_listed_ping(delivery: Delivery) -> ListedNotice:
     """A ping as it is listed: by its run, because its address is a secret."""
     event, run_id = parse_ping_id(delivery.notice_id)

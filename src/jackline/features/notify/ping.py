@@ -57,15 +57,17 @@ class PingPass(ChannelPass):
 
     def _send(self, claimed: Delivery, timeout_s: float) -> None:
         from jackline.features.notify.http_request import post
+        from jackline.features.schedules.fire_ping import describe_fire
 
         event, run_id = parse_ping_id(claimed.notice_id)
         store = self._home.store()
-        url, run = store.notices.find_ping(run_id), store.runs.get(run_id)
-        if not url or run is None:
+        url, run = _find_url(self._home, run_id), store.runs.get(run_id)
+        if not url:
             raise MessageNotNeeded("the run no longer has an address")
-        if event is PingEvent.START and claimed.attempts > 1 and run.status.state in TERMINAL:
+        if run is not None and event is PingEvent.START and claimed.attempts > 1 and run.status.state in TERMINAL:
             raise MessageNotNeeded("the run has ended in the meantime: the server would wait for another end")
-        body = store.redactor.redact(describe_ping(run, event))[:_MOST_BODY].encode()
+        text = describe_fire(self._home, run_id) if run is None else describe_ping(run, event)
+        body = store.redactor.redact(text)[:_MOST_BODY].encode()
         try:
             post(build_ping_url(url, event, run_id), body, {"Content-Type": "text/plain; charset=utf-8"}, timeout_s)
         except (ChannelDown, MessageRefused) as error:  # a server may repeat the path
@@ -87,9 +89,16 @@ def list_ping_passes(
     due = find_due_time(at, ignores_backoff=ignores_backoff)
     rows: dict[str, list[Delivery]] = {}
     for row in DeliveryStore(home.store()).list_due(PING_CHANNEL, at, due, _MOST_ROWS):
-        url = home.store().notices.find_ping(parse_ping_id(row.notice_id)[1])
+        url = _find_url(home, parse_ping_id(row.notice_id)[1])
         rows.setdefault(urlsplit(url).netloc, []).append(row)
     return [PingPass(home, found, owner, until, is_stopping=is_stopping) for found in rows.values()]
+
+
+def _find_url(home: Home, run_id: str) -> str:
+    """The address of a run, or of the fire that should have created it."""
+    from jackline.features.schedules.fire_ping import find_url_of_fire
+
+    return home.store().notices.find_ping(run_id) or find_url_of_fire(home, run_id)
 
 
 def build_ping_url(url: str, event: PingEvent, run_id: str) -> str:

@@ -14,6 +14,7 @@ from jackline.app.own_files import find_unconfirmed
 from jackline.digests import hash_text
 from jackline.domain.states import TERMINAL
 from jackline.errors import JacklineError, StoreError
+from jackline.features.schedules.fire_ping import find_ping_url
 from jackline.features.schedules.fire_request import create_run
 from jackline.features.schedules.schedule_model import (
     CANCEL_OLD,
@@ -30,6 +31,7 @@ from jackline.features.schedules.schedule_model import (
 )
 from jackline.features.schedules.schedule_store import ScheduleStore, build_schedule_notice
 from jackline.formatting import DAY_MS, format_duration, format_iso
+from jackline.store.parts import PingEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,8 +167,15 @@ class ScheduleRunner:
         if done.signal is not None and not done.timed_out:
             ending = f"ended by signal {done.signal}"
         output = (done.stdout_tail + done.stderr_tail)[-_TAIL:].decode("utf-8", "replace").strip()
-        self._schedules.set_state(fire, NOT_WANTED, self._now(), f"{ending}: {output}".removesuffix(": "))
+        # The condition has done its work, and the schedule lives; one that was ended has not.
+        ping = PingEvent.SUCCESS if done.signal is None and not done.timed_out else None
+        why = f"{ending}: {output}".removesuffix(": ")
+        self._schedules.set_state(fire, NOT_WANTED, self._now(), why, ping=self._select_ping(schedule, ping))
         return False
+
+    def _select_ping(self, schedule: Schedule, event: PingEvent | None) -> PingEvent | None:
+        """The event if the schedule has an address."""
+        return event if find_ping_url(self._home, schedule) else None
 
     def _fail(self, schedule: Schedule, fire: Fire, why: str) -> None:
         due = format_iso(fire.due_at, "seconds")
@@ -174,7 +183,8 @@ class ScheduleRunner:
         day = fire.due_at - fire.due_at % DAY_MS  # the same mistake is reported once a day, not every minute
         notice = build_schedule_notice(schedule, "failed", day, self._now(), title=title, body=body)
         notice = notice._replace(id=f"{notice.id}:{hash_text(why)[:8]}")
-        self._schedules.set_state(fire, FAILED, self._now(), why, notice)
+        ping = self._select_ping(schedule, PingEvent.FAIL)
+        self._schedules.set_state(fire, FAILED, self._now(), why, notice, ping)
 
     def settle_open(self) -> int:
         """Close the fires whose runs have ended, and report those that are overdue; how many are."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.records import SubjectNotice
 from jackline.domain.states import TERMINAL
 from jackline.errors import NotFound
+from jackline.features.notify.delivery_store import build_fire_ping
 from jackline.features.schedules.schedule_model import (
     CLAIMED,
     MISSED,
@@ -27,6 +28,7 @@ from jackline.store.parts import StorePart
 
 if TYPE_CHECKING:
     from jackline.store.driver import Row, Statements
+    from jackline.store.parts import PingEvent
 
 _KEPT = 2_000  # the fires of a schedule that its history keeps
 _MOST_OPEN = 1_000
@@ -127,6 +129,11 @@ class ScheduleStore(StorePart):
         """The fires of which something is still expected, oldest first."""
         return [Fire(*row) for row in self._all("list_open_fires", {"limit": _MOST_OPEN})]
 
+    def find_fire_of_run(self, run_id: str) -> Fire | None:
+        """The fire that has or would have created a run."""
+        row = self._one("get_fire_of_run", {"run_id": clean(run_id)})
+        return None if row is None else Fire(*row)
+
     def list_fires(self, name: str, limit: int) -> list[Fire]:
         """The fires of a schedule, newest first."""
         return [Fire(*row) for row in self._all("list_fires", {"schedule": clean(name), "limit": limit})]
@@ -143,9 +150,15 @@ class ScheduleStore(StorePart):
         return self._driver.write(lambda statements: statements.run("take_fire", values)) > 0
 
     def set_state(
-        self, fire: Fire, state: str, now: int, reason: str = "", notice: SubjectNotice | None = None
+        self,
+        fire: Fire,
+        state: str,
+        now: int,
+        reason: str = "",
+        notice: SubjectNotice | None = None,
+        ping: PingEvent | None = None,
     ) -> bool:
-        """Write what became of a fire, with its notice; False if another process did so before."""
+        """Write what became of a fire, with its notice and its ping; False if another process did so before."""
         shown = clean(self.redactor.redact(reason))[-_LONGEST_REASON:]
         values = {**_build_key(fire), "state": state, "before": fire.state, "reason": shown, "at": now}
 
@@ -154,6 +167,8 @@ class ScheduleStore(StorePart):
                 return False
             if notice is not None:
                 self._store.notices.add_within(statements, notice)
+            if ping is not None:
+                statements.run("add_delivery", rows.build_parameters(build_fire_ping(ping, fire.run_id, now)))
             return True
 
         return self._driver.write(change)

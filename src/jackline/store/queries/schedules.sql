@@ -30,6 +30,9 @@ UPDATE schedules SET paused_at = NULL, checked_until = :at, updated_at = :at WHE
 -- name: add_fire
 INSERT INTO schedule_fires ({fire}) VALUES ({:fire}) ON CONFLICT (schedule, due_at) DO NOTHING
 
+-- name: get_fire_of_run
+SELECT {fire} FROM schedule_fires WHERE run_id = :run_id
+
 -- name: get_fire
 SELECT {fire} FROM schedule_fires WHERE schedule = :schedule AND due_at = :due_at
 
