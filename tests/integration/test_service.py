@@ -26,6 +26,7 @@ from jackline.domain.states import CallClass, Decision, Replay, RunState, WaitRe
 from jackline.errors import StoreFull, StoreUnavailable
 from jackline.extensions import HOOKS
 from jackline.features.service import presence, service_store
+from jackline.features.service.candidates import list_candidates
 from jackline.features.service.dispatcher import Dispatcher
 from jackline.features.service.service_record import ServiceRecord
 from jackline.features.service.service_runner import Service, ServiceOptions
@@ -637,6 +638,17 @@ def test_a_dead_service_is_reported_once_and_forgotten(stage: Stage, boot: str) 
     assert (notice.kind, notice.subject) == ("service.died", "service:dead")
     assert "pid 1" in notice.body
     wait_until(lambda: not (folder / "dead.lock").exists() and not (folder / "dead.wake").exists(), 60)
+
+
+def test_a_lost_run_is_taken_up_after_its_host_got_another_name(stage: Stage, database: str) -> None:
+    """A file has one host, whatever its name is; another host of a shared database may still work on the run."""
+    stage.queue("lost")
+    stage.home.store().leases.claim("lost", Owner("earlier", "alpha", clock.boot_id(), 0), 0, clock.wall_ms())
+    is_shared = "://" in database
+    assert list(list_candidates(stage.home, clock.wall_ms())) == ([] if is_shared else ["lost"])
+    if not is_shared:
+        stage.work_once()
+        assert stage.state("lost") == SUCCEEDED
 
 
 def test_a_service_that_lives_is_not_reported(stage: Stage) -> None:

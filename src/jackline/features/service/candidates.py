@@ -52,11 +52,14 @@ class BatchPlaces:
 
 
 def _find_lost(home: Home) -> Iterator[str]:
-    """Running runs whose process was on this host and is gone, or no longer renews its lease."""
-    host = clock.host_name()
+    """Running runs whose process was on this host and is gone, or no longer renews its lease.
+
+    A database in a file belongs to one host. Its name may have changed since; then only the lease can tell.
+    """
+    is_shared, host = "://" in home.database, clock.host_name()
     running = ServiceStore(home.store()).list_running()
     for attempt, is_lease_over in home.store().records.list_holders(running):
-        if attempt.host != host or attempt.ended_at is not None:
+        if (is_shared and attempt.host != host) or attempt.ended_at is not None:
             continue
         if is_lease_over or is_supervisor_gone(attempt, host, home.folder(attempt.run_id)):
             yield attempt.run_id

@@ -18,7 +18,7 @@ UPDATE services SET seen_at = :at WHERE id = :id
 UPDATE services SET seen_at = :at, stopped_at = :at WHERE id = :id AND stopped_at IS NULL
 
 -- name: open_services
-SELECT {service} FROM services WHERE host = :host AND stopped_at IS NULL AND reported_at IS NULL ORDER BY id
+SELECT {service} FROM services WHERE stopped_at IS NULL AND reported_at IS NULL ORDER BY id
 
 -- name: newest_services
 SELECT {service} FROM services ORDER BY started_at DESC, id DESC LIMIT :limit
