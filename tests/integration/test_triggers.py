@@ -132,6 +132,19 @@ def test_only_people_with_write_access_or_on_the_list_count(home: Home, tmp_path
 
 
 @needs_gh
+@pytest.mark.parametrize(("code", "states"), [(404, ["ignored"]), (0, [])])
+def test_only_the_answer_404_says_that_a_person_is_no_collaborator(
+    home: Home, tmp_path: Path, github: GitHubServer, code: int, states: list[str]
+) -> None:
+    """The text of another error may have these digits, too, such as in the address of the person."""
+    github.permission_codes["net404"] = code
+    github.add_issue(1, "net404", "agent")
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent")
+    TriggerWatcher(home, Clock()).look()
+    assert [one.state for one in TriggerStore(home.store()).list_deliveries("garden")] == states
+
+
+@needs_gh
 def test_a_new_review_comment_names_its_place(home: Home, tmp_path: Path, github: GitHubServer) -> None:
     github.writers.add("ada")
     github.add_comment(5, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")

@@ -31,6 +31,7 @@ class GitHubServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.issues: list[dict[str, Any]] = []  # with `labels`, which the answer leaves out
         self.pulls: list[dict[str, Any]] = []
         self.writers: set[str] = set()
+        self.permission_codes: dict[str, int] = {}  # the answer for a login; 0: the connection is closed
         self.is_broken = False
         self.requests: list[tuple[str, dict[str, Any]]] = []
         config = folder / "gh"
@@ -111,7 +112,11 @@ class _Handler(BaseHTTPRequestHandler):
         if found is None or self.server.is_broken:
             self._answer(404 if found is None else 502, {"message": "Not Found"})
             return
-        self._answer(200, {"permission": "write" if found[2] in self.server.writers else "read"})
+        code = self.server.permission_codes.get(found[2], 200)
+        if code == 0:
+            return
+        permission = "write" if found[2] in self.server.writers else "read"
+        self._answer(code, {"permission": permission} if code == 200 else {"message": "Must have push access"})
 
     def _answer(self, code: int, values: dict[str, Any]) -> None:
         self._send(code, "application/json", json.dumps(values).encode())

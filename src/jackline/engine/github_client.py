@@ -71,7 +71,7 @@ class GitHubClient(NamedTuple):
         if not _LOGIN.fullmatch(login):
             return False
         done = self._run_api(f"repos/{self.name}/collaborators/{login}/permission")
-        if done.exit_code != 0 and b"404" in done.stderr_tail:  # a person who is not a collaborator
+        if done.exit_code != 0 and b"(HTTP 404)" in done.stderr_tail:  # a person who is not a collaborator
             return False
         return _parse(_require(done)).get("permission") in _MAY_WRITE
 
