@@ -335,14 +335,24 @@ def test_a_crash_after_the_record_is_finished_by_the_next_look(home: Home, tmp_p
     assert len(list_prompts(home)) == 1
 
 
-def test_a_run_that_cannot_be_created_is_noticed_once(home: Home, tmp_path: Path) -> None:
-    add(home, tmp_path, kind=WORK, item_kind="plant", run={"task": "no_such_task"})
-    work_queue.enqueue_item(home, "rose", "plant", "{}")
-    for _ in range(2):
+@pytest.mark.parametrize(
+    ("run", "payload", "why"),
+    [({"task": "no_such_task"}, "{}", "no_such_task"), ({}, '{"what": "a\\u0000b"}', "NUL")],
+)
+def test_a_run_that_cannot_be_created_is_noticed_and_returns_its_item(
+    home: Home, tmp_path: Path, run: dict[str, str], payload: str, why: str
+) -> None:
+    add(home, tmp_path, kind=WORK, item_kind="plant", run=run)
+    work_queue.enqueue_item(home, "rose", "plant", payload, max_attempts=2)
+    TriggerWatcher(home).look()
+    item = work_queue.get_item(home, "rose")
+    assert (item.status, item.attempts) == (WorkStatus.PENDING, 1)
+    for _ in range(3):
         TriggerWatcher(home).look()
-    (notice,) = home.store().notices.list_newest()
-    assert (notice.subject, notice.kind) == ("trigger:garden", "trigger.failed")
-    assert "no_such_task" in notice.body
+    assert work_queue.get_item(home, "rose").dead
+    notices = [one for one in home.store().notices.list_newest() if one.subject == "trigger:garden"]
+    assert [one.kind for one in notices] == ["trigger.failed"] * 2
+    assert why in notices[0].body
 
 
 def test_quoted_text_cannot_end_its_own_quotation() -> None:

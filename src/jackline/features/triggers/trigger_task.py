@@ -130,6 +130,7 @@ class TriggerWatcher:
             raise  # the service tries again
         except JacklineError as error:
             if find_unconfirmed(self._home) is None:  # else no run is created now, and the next look tries again
+                self._return_item(trigger, delivery, str(error))  # first: a crash in between must not keep it
                 self._fail(delivery, str(error))
             return True
         self._store.set_delivery(delivery, STARTED, finding.source)
@@ -198,6 +199,12 @@ class TriggerWatcher:
             work_queue.release_item(self._home, item.id, owner, item.token, f"run {run.id}: {run.status.state}")
         elif item.updated_at < self._now() - _ITEM_LEASE_MS // 4:
             work_queue.renew_item(self._home, item.id, owner, item.token, _ITEM_LEASE_MS)
+
+    def _return_item(self, trigger: Trigger, delivery: TriggerDelivery, why: str) -> None:
+        """Return the work item of a delivery that has no run to the queue."""
+        item = self._find_held_item(trigger, delivery) if trigger.definition.kind == WORK else None
+        if item is not None:
+            work_queue.release_item(self._home, item.id, _name_owner(trigger), item.token, f"not started: {why}")
 
     def _find_held_item(self, trigger: Trigger, delivery: TriggerDelivery) -> WorkItem | None:
         """The item of a delivery, if this trigger holds it."""
