@@ -135,6 +135,20 @@ def test_names_of_checks_are_quoted_and_each_of_two_with_the_same_name_is_heard(
     assert not any("The host says" in part for part in outside)
 
 
+def test_one_failure_among_more_checks_than_a_page_holds_is_red(garden: Garden) -> None:
+    assert garden.begin(until="green").code == CI
+    for number in range(200):
+        garden.forge.add_check(garden.pushed[0], f"job {number}", "SUCCESS")
+    garden.forge.add_check(garden.pushed[0], "job 200", "FAILURE", log="leaf 1 is brown")
+    assert garden.resume().code == CI
+    shown = garden.type("show", RUN, "--json").json
+    assert shown["iteration"] == 2
+    assert "leaf 1 is brown" in shown["turns"][-1]["prompt"]
+    for number in range(101):
+        garden.forge.add_check(garden.pushed[1], f"job {number}", "SUCCESS")
+    assert garden.resume().code == 0
+
+
 @pytest.mark.parametrize("point", [*POINTS, *(pytest.param(one, marks=pytest.mark.full) for one in RARE_POINTS)])
 def test_killed_while_publishing_everything_happens_once(garden: Garden, point: str) -> None:
     killed = garden.begin(until="green", JACKLINE_CRASH_AT=point)

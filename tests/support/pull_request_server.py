@@ -11,6 +11,8 @@ from tests.support.git_server import GitServer
 from tests.support.github_server import GitHubServer
 
 _NUMBER = re.compile(r"pr(\d+): pullRequest\(number: (\d+)\)")
+_ONE = re.compile(r" pullRequest\(number: (\d+)\) .*after: \$after")
+_PAGE = 100  # checks
 _LOG = re.compile(r"/repos/octo/garden/actions/jobs/(\d+)/logs")
 
 
@@ -84,6 +86,8 @@ class PullRequestServer(GitHubServer):
         if wanted := _NUMBER.findall(query):
             known = {one["number"]: one for one in self.forge}
             return _wrap({f"pr{name}": self._build_node(known[int(name)]) for name, _ in wanted if int(name) in known})
+        if (number := _ONE.search(query)) is not None:
+            return _wrap({"pullRequest": self._build_node(self.forge[int(number[1]) - 1], int(values["after"]))})
         return None
 
     def find_log(self, path: str) -> str | None:
@@ -101,10 +105,15 @@ class PullRequestServer(GitHubServer):
         self.forge.append(pull)
         return {"data": {"createPullRequest": {"pullRequest": {"id": pull["id"], "url": url}}}}
 
-    def _build_node(self, pull: dict[str, Any]) -> dict[str, Any]:
+    def _build_node(self, pull: dict[str, Any], after: int = 0) -> dict[str, Any]:
         head = self.read_head(pull)
         checks = self.checks.get(head, [])
-        commit = {"oid": head, "statusCheckRollup": {"contexts": {"nodes": checks}} if checks else None}
+        ended = {one["conclusion"] for one in checks}
+        state = "FAILURE" if "FAILURE" in ended else "PENDING" if None in ended else "SUCCESS"
+        last = after + _PAGE
+        page = {"hasNextPage": len(checks) > last, "endCursor": str(last)}
+        rollup = {"state": state, "contexts": {"pageInfo": page, "nodes": checks[after:last]}}
+        commit = {"oid": head, "statusCheckRollup": rollup if checks else None}
         return {
             **pull,
             "headRefOid": head,

@@ -30,7 +30,8 @@ REMARK = Remark("comment", "comment-1", "ada", "Greener, please.")
 
 
 def judge(until: str = GREEN, at: int = AT, told: tuple[str, ...] = (), **view: Any) -> str:
-    seen = PullRequestView(**{"number": 1, "state": "OPEN", "head": HEAD, **view})
+    rollup = "SUCCESS" if view.get("checks") else ""
+    seen = PullRequestView(**{"number": 1, "state": "OPEN", "head": HEAD, "rollup": rollup, **view})
     return judge_pull_request(build_pull_request(), seen, until, told, at).state
 
 
@@ -42,6 +43,9 @@ def judge(until: str = GREEN, at: int = AT, told: tuple[str, ...] = (), **view: 
         (GREEN, {"checks": (PASSED, FAILED)}, RED),
         (GREEN, {"checks": (RUNNING, FAILED)}, OPEN),  # all that fails is repaired at once
         (GREEN, {}, OPEN),
+        *((GREEN, {"checks": (PASSED,), "rollup": one}, OPEN) for one in ("FAILURE", "PENDING", "EXPECTED", "")),
+        (GREEN, {"checks": (PASSED,), "next_checks": "a page"}, OPEN),
+        (APPROVED, {"decision": "APPROVED", "checks": (PASSED,), "rollup": "FAILURE"}, OPEN),
         (GREEN, {"checks": (PASSED,), "remarks": (REMARK,)}, RED),
         (APPROVED, {"checks": (PASSED,)}, OPEN),
         (APPROVED, {"decision": "APPROVED"}, REACHED),

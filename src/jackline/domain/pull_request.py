@@ -19,6 +19,7 @@ _MOST_DOUBLINGS = 4
 _MOST_NAME = 80  # characters of a check's name
 _MOST_NAMED = 3  # checks or people in a message
 NO_CHECKS_MS = 900_000  # after which a commit without any check will not get one
+_ALL_PASSED = "SUCCESS"
 _PASSED = frozenset({"SUCCESS", "NEUTRAL", "SKIPPED"})
 _MAY_BE_HEARD = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})  # others cannot have write access
 _ANSWERS = frozenset({"CHANGES_REQUESTED", "COMMENTED"})  # states of reviews that ask for something
@@ -100,6 +101,8 @@ class PullRequestView(NamedTuple):
     approvals: tuple[str, ...] = ()  # people whose last review approves this head
     objections: tuple[str, ...] = ()  # people whose last review requests changes
     checks: tuple[CheckState, ...] = ()  # of the head
+    rollup: str = ""  # GitHub's summary of all of them; empty if there are none
+    next_checks: str = ""  # where the next page of them begins; empty if all are here
     remarks: tuple[Remark, ...] = ()
 
     @property
@@ -156,6 +159,10 @@ def _judge_finished(known: PullRequest, view: PullRequestView, until: str, at: i
     """Judge a head whose checks have all passed, if it has any."""
     if until == MERGED:
         return PullRequestVerdict(OPEN, f"{known.url}: waiting for the merge")
+    if view.next_checks or (view.checks and view.rollup != _ALL_PASSED):
+        said = format_line(view.rollup, _MOST_NAME) or "nothing"
+        detail = f"no check that GitHub lists has failed, but its summary of all checks is {said}"
+        return PullRequestVerdict(OPEN, f"{known.url}: {detail}")
     if until == APPROVED:
         is_approved = view.decision == "APPROVED" or (
             not view.decision and bool(view.approvals) and not view.objections
@@ -180,11 +187,15 @@ def compute_next_look(at: int, quiet: int) -> int:
 # --- what GitHub's GraphQL API answers
 
 _COMMENT = "databaseId body author { __typename login } authorAssociation"
+_CHECKS = (
+    "commits(last: 1) {{ nodes {{ commit {{ oid statusCheckRollup {{ state contexts({}) {{ "
+    "pageInfo {{ hasNextPage endCursor }} nodes {{ __typename "
+    "... on CheckRun {{ databaseId name status conclusion title summary detailsUrl }} "
+    "... on StatusContext {{ context state description targetUrl }} }} }} }} }} }} }}"
+)
+CHECK_FIELDS = f"number headRefOid {_CHECKS.format('first: 100, after: $after')}"  # of a page after the first
 FIELDS = (
-    "number state url headRefOid reviewDecision "
-    "commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100) { nodes { __typename "
-    "... on CheckRun { databaseId name status conclusion title summary detailsUrl } "
-    "... on StatusContext { context state description targetUrl } } } } } } } "
+    f"number state url headRefOid reviewDecision {_CHECKS.format('first: 100')} "
     f"comments(last: 50) {{ nodes {{ {_COMMENT} }} }} "
     f"reviews(last: 50) {{ nodes {{ {_COMMENT} state commit {{ oid }} }} }} "
     f"reviewThreads(last: 50) {{ nodes {{ isResolved comments(last: 20) {{ nodes {{ {_COMMENT} path line }} }} }} }}"
@@ -198,6 +209,8 @@ def parse_pull_request(node: Mapping[str, Any]) -> PullRequestView | None:
     if not is_number(number) or not head:
         return None
     reviews = _list_nodes(node, "reviews")
+    rollup = _find_rollup(node, head)
+    page = _get_dict(_get_dict(rollup, "contexts"), "pageInfo")
     latest = {_get_login(one): one for one in reviews if _get_text(one, "state") in {"APPROVED", "CHANGES_REQUESTED"}}
     return PullRequestView(
         number=number,
@@ -211,16 +224,18 @@ def parse_pull_request(node: Mapping[str, Any]) -> PullRequestView | None:
             if _get_text(one, "state") == "APPROVED" and _get_text(_get_dict(one, "commit"), "oid") == head
         ),
         objections=tuple(login for login, one in latest.items() if _get_text(one, "state") != "APPROVED"),
-        checks=tuple(_parse_check(one) for one in _list_checks(node, head)),
+        checks=tuple(_parse_check(one) for one in _list_nodes(rollup, "contexts")),
+        rollup=_get_text(rollup, "state"),
+        next_checks=_get_text(page, "endCursor") if page.get("hasNextPage") is True else "",
         remarks=tuple(_list_remarks(node, reviews)),
     )
 
 
-def _list_checks(node: Mapping[str, Any], head: str) -> list[dict[str, Any]]:
+def _find_rollup(node: Mapping[str, Any], head: str) -> dict[str, Any]:
     """The checks of the head; those of an older commit, which GitHub may still show after a push, are left out."""
     commits = [_get_dict(one, "commit") for one in _list_nodes(node, "commits")]
     rollups = [_get_dict(one, "statusCheckRollup") for one in commits if _get_text(one, "oid") == head]
-    return [check for rollup in rollups for check in _list_nodes(rollup, "contexts")]
+    return rollups[0] if rollups else {}
 
 
 def _parse_check(node: Mapping[str, Any]) -> CheckState:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.pull_request import (
     CHECK,
+    CHECK_FIELDS,
     FIELDS,
     Feedback,
     PullRequest,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 _MOST_LOG_BYTES = 12_000
 _MOST_TEXT = 12_000
 _MOST_CHECKS = 5
+_MOST_LISTED = 1000  # checks of a commit
 
 
 class PullRequestLook(NamedTuple):
@@ -54,7 +56,21 @@ def read_views(client: GitHubClient, numbers: Iterable[int]) -> dict[int, PullRe
     answer = client.query(" ".join(f"pr{number}: pullRequest(number: {number}) {{ {FIELDS} }}" for number in wanted))
     nodes = (answer.get(f"pr{number}") for number in wanted)
     views = [parse_pull_request(node) for node in nodes if isinstance(node, dict)]
-    return {view.number: view for view in views if view is not None}
+    return {view.number: _read_all_checks(client, view) for view in views if view is not None}
+
+
+def _read_all_checks(client: GitHubClient, view: PullRequestView) -> PullRequestView:
+    """The same pull request with the checks of the other pages; GitHubFailed if one cannot be read."""
+    while view.next_checks:
+        if len(view.checks) >= _MOST_LISTED:
+            raise GitHubFailed(f"pull request {view.number} has more than {_MOST_LISTED} checks, which is too many")
+        fields = f"pullRequest(number: {view.number}) {{ {CHECK_FIELDS} }}"
+        node = client.query(fields, {"after": view.next_checks}).get("pullRequest")
+        page = parse_pull_request(node) if isinstance(node, dict) else None
+        if page is None or page.head != view.head or not page.checks:
+            raise GitHubFailed(f"the checks of pull request {view.number} changed while they were read")
+        view = view._replace(checks=view.checks + page.checks, next_checks=page.next_checks)
+    return view
 
 
 def look_at_view(
