@@ -120,6 +120,25 @@ def test_a_stranger_wakes_nobody_and_a_writer_does(home: Home, forge: PullReques
     assert read_state(home, run_id) is RunState.QUEUED
 
 
+def test_only_people_who_may_write_approve_or_object(home: Home, forge: PullRequestServer) -> None:
+    run_id, clock = park(home, forge, until="approved"), Clock()
+    poller = PullRequestPoller(home, clock)
+    forge.add_check(HEAD, "build", "SUCCESS")
+    for stranger, association in (("stranger", "NONE"), ("mallory", "COLLABORATOR")):  # the second may only read
+        forge.add_remark(stranger, "", state="APPROVED", association=association)
+    forge.add_remark("robot", "", state="APPROVED", kind="Bot")
+    clock.now = poller.poll() or 0
+    assert read_state(home, run_id) is RunState.WAITING
+    forge.writers = {"ada", "robot", "stranger"}  # a bot is no person, whatever it may do
+    for stranger, association in (("eve", "NONE"), ("mallory", "COLLABORATOR")):
+        forge.add_remark(stranger, "", state="CHANGES_REQUESTED", association=association)
+    clock.now = poller.poll() or 0
+    assert read_state(home, run_id) is RunState.WAITING
+    forge.add_remark("ada", "", state="APPROVED")
+    poller.poll()
+    assert read_state(home, run_id) is RunState.QUEUED
+
+
 def test_a_person_is_told_once_a_day_and_when_github_does_not_answer(home: Home, forge: PullRequestServer) -> None:
     run_id, clock = park(home, forge), Clock()
     forge.add_check(HEAD, "slow")

@@ -108,6 +108,7 @@ class PullRequestServer(GitHubServer):
     def _build_node(self, pull: dict[str, Any], after: int = 0) -> dict[str, Any]:
         head = self.read_head(pull)
         checks = self.checks.get(head, [])
+        opinions = {one["author"]["login"]: one for one in pull["reviews"] if one["state"] != "COMMENTED"}
         ended = {one["conclusion"] for one in checks}
         state = "FAILURE" if "FAILURE" in ended else "PENDING" if None in ended else "SUCCESS"
         last = after + _PAGE
@@ -120,6 +121,7 @@ class PullRequestServer(GitHubServer):
             "commits": {"nodes": [{"commit": commit}]},
             "comments": {"nodes": pull["comments"]},
             "reviews": {"nodes": pull["reviews"]},
+            "latestOpinionatedReviews": {"nodes": list(opinions.values())},  # of strangers, too
             "reviewThreads": {"nodes": []},
         }
 

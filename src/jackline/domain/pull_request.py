@@ -98,8 +98,8 @@ class PullRequestView(NamedTuple):
     head: str
     url: str = ""
     decision: str = ""  # of the required reviews; empty if none is required
-    approvals: tuple[str, ...] = ()  # people whose last review approves this head
-    objections: tuple[str, ...] = ()  # people whose last review requests changes
+    approvals: tuple[str, ...] = ()  # people whose last opinion approves this head
+    objections: tuple[str, ...] = ()  # people whose last opinion requests changes
     checks: tuple[CheckState, ...] = ()  # of the head
     rollup: str = ""  # GitHub's summary of all of them; empty if there are none
     next_checks: str = ""  # where the next page of them begins; empty if all are here
@@ -198,6 +198,8 @@ FIELDS = (
     f"number state url headRefOid reviewDecision {_CHECKS.format('first: 100')} "
     f"comments(last: 50) {{ nodes {{ {_COMMENT} }} }} "
     f"reviews(last: 50) {{ nodes {{ {_COMMENT} state commit {{ oid }} }} }} "
+    "latestOpinionatedReviews(last: 50, writersOnly: true) { nodes { state author { __typename login } "
+    "authorAssociation commit { oid } } } "
     f"reviewThreads(last: 50) {{ nodes {{ isResolved comments(last: 20) {{ nodes {{ {_COMMENT} path line }} }} }} }}"
 )
 
@@ -209,9 +211,9 @@ def parse_pull_request(node: Mapping[str, Any]) -> PullRequestView | None:
     if not is_number(number) or not head:
         return None
     reviews = _list_nodes(node, "reviews")
+    opinions = [one for one in _list_nodes(node, "latestOpinionatedReviews") if _is_persons(one)]
     rollup = _find_rollup(node, head)
     page = _get_dict(_get_dict(rollup, "contexts"), "pageInfo")
-    latest = {_get_login(one): one for one in reviews if _get_text(one, "state") in {"APPROVED", "CHANGES_REQUESTED"}}
     return PullRequestView(
         number=number,
         state=_get_text(node, "state"),
@@ -219,11 +221,11 @@ def parse_pull_request(node: Mapping[str, Any]) -> PullRequestView | None:
         url=_get_text(node, "url"),
         decision=_get_text(node, "reviewDecision"),
         approvals=tuple(
-            login
-            for login, one in latest.items()
+            _get_login(one)
+            for one in opinions
             if _get_text(one, "state") == "APPROVED" and _get_text(_get_dict(one, "commit"), "oid") == head
         ),
-        objections=tuple(login for login, one in latest.items() if _get_text(one, "state") != "APPROVED"),
+        objections=tuple(_get_login(one) for one in opinions if _get_text(one, "state") == "CHANGES_REQUESTED"),
         checks=tuple(_parse_check(one) for one in _list_nodes(rollup, "contexts")),
         rollup=_get_text(rollup, "state"),
         next_checks=_get_text(page, "endCursor") if page.get("hasNextPage") is True else "",

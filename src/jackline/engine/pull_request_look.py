@@ -19,6 +19,7 @@ from jackline.domain.pull_request import (
     judge_pull_request,
     parse_pull_request,
 )
+from jackline.domain.records import APPROVED
 from jackline.domain.run_inputs import OPEN, RED, PullRequestSeen
 from jackline.engine.github_client import GitHubFailed
 from jackline.named import NamedTuple
@@ -78,10 +79,17 @@ def look_at_view(
 ) -> PullRequestLook:
     """Judge what GitHub says about the pull request of a run; GitHubFailed if the rights of an author are unknown."""
     new = [one for one in view.remarks if one.origin not in told]
-    rights = {login: client.may_write(login) for login in {one.author for one in new}}
+    # Where GitHub requires reviews, it decides itself whose count.
+    voters = {*view.approvals, *view.objections} if until == APPROVED and not view.decision else set()
+    rights = {login: client.may_write(login) for login in voters.union(one.author for one in new)}
     heard = tuple(one for one in new if rights[one.author])
     ignored = tuple(_build_feedback(known, one, "", at, turn=0) for one in new if not rights[one.author])
-    verdict = judge_pull_request(known, view._replace(remarks=heard), until, told, at)
+    allowed = view._replace(
+        remarks=heard,
+        approvals=tuple(login for login in view.approvals if rights.get(login)),
+        objections=tuple(login for login in view.objections if rights.get(login)),
+    )
+    verdict = judge_pull_request(known, allowed, until, told, at)
     quiet = known.quiet + 1 if view.digest == known.seen else 0
     looked = known._replace(
         state=verdict.state,
