@@ -139,6 +139,66 @@ def test_only_people_who_may_write_approve_or_object(home: Home, forge: PullRequ
     assert read_state(home, run_id) is RunState.QUEUED
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_one_bad_pull_request_does_not_hide_the_others(home: Home, forge: PullRequestServer, is_gone: bool) -> None:
+    first, second, clock = park(home, forge, 1), park(home, forge, 2), Clock()
+    forge.add_check(HEAD, "build", "SUCCESS")
+    if is_gone:
+        del forge.forge[0]
+    else:
+        forge.bad = {1}
+    PullRequestPoller(home, clock).poll()
+    assert (read_state(home, first), read_state(home, second)) == (RunState.WAITING, RunState.QUEUED)
+    known = home.store().pull_requests.get(first)
+    assert known is not None
+    assert known.failures == 1
+
+
+def test_a_pull_request_that_was_not_asked_for_is_asked_for_first_the_next_time(
+    home: Home, forge: PullRequestServer
+) -> None:
+    runs, clock = [park(home, forge, number) for number in (1, 2, 3)], Clock()
+    forge.add_check(HEAD, "build", "SUCCESS")
+    forge.bad = {1, 2}
+    poller = PullRequestPoller(home, clock)
+    clock.now = poller.poll() or 0
+    assert read_state(home, runs[2]) is RunState.WAITING
+    poller.poll()
+    assert [read_state(home, one) for one in runs] == [RunState.WAITING, RunState.WAITING, RunState.QUEUED]
+
+
+def test_half_an_answer_is_none(home: Home, forge: PullRequestServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id, clock = park(home, forge, until="approved"), Clock()
+    forge.forge[0]["reviewDecision"] = "APPROVED"
+    path = ["repository", "pr1", "commits", "nodes", 0, "commit", "statusCheckRollup"]
+    answer = forge.answer_query
+    error = {"type": "FORBIDDEN", "path": path, "message": "Resource not accessible"}
+    poller = PullRequestPoller(home, clock)
+    with monkeypatch.context() as patch:
+        patch.setattr(forge, "answer_query", lambda *given: {**(answer(*given) or {}), "errors": [error]})
+        clock.now = poller.poll() or 0
+    assert read_state(home, run_id) is RunState.WAITING
+    poller.poll()
+    assert read_state(home, run_id) is RunState.QUEUED
+
+
+def test_texts_of_strangers_are_not_read_and_an_empty_review_says_nothing(home: Home, forge: PullRequestServer) -> None:
+    run_id, clock = park(home, forge), Clock()
+    forge.writers = {"ada"}
+    for _ in range(50):
+        forge.add_remark("stranger", "x" * 65_000, association="NONE")
+        forge.add_remark("mallory", "x" * 65_000)
+    forge.add_remark("ada", " ", state="COMMENTED")
+    poller = PullRequestPoller(home, clock)
+    clock.now = poller.poll() or 0
+    assert read_state(home, run_id) is RunState.WAITING
+    asked = [one for _, values in forge.requests for name, one in values.items() if name.startswith("id")]
+    assert len(asked) == 1
+    forge.add_check(HEAD, "build", "SUCCESS")
+    poller.poll()
+    assert read_state(home, run_id) is RunState.QUEUED
+
+
 def test_a_person_is_told_once_a_day_and_when_github_does_not_answer(home: Home, forge: PullRequestServer) -> None:
     run_id, clock = park(home, forge), Clock()
     forge.add_check(HEAD, "slow")

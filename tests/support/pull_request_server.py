@@ -25,6 +25,8 @@ class PullRequestServer(GitHubServer):
         self.forge: list[dict[str, Any]] = []
         self.checks: dict[str, list[dict[str, Any]]] = {}  # by commit
         self.logs: dict[int, str] = {}
+        self.bodies: dict[str, dict[str, str]] = {}  # by GraphQL id
+        self.bad: set[int] = set()  # pull requests that fail every request for them
         super().__init__(folder)
         self.environ["GH_ENTERPRISE_TOKEN"] = "dummy"
         self._last = 100
@@ -44,7 +46,7 @@ class PullRequestServer(GitHubServer):
         url = f"https://{self.git.host}/octo/garden/actions/runs/1/job/{self._last}"
         status = "COMPLETED" if conclusion else "IN_PROGRESS"
         found = {"__typename": "CheckRun", "databaseId": self._last, "name": name, "status": status}
-        found |= {"conclusion": conclusion or None, "title": None, "summary": None, "detailsUrl": url}
+        found |= {"id": f"N{self._last}", "conclusion": conclusion or None, "detailsUrl": url}
         others = [one for one in self.checks.get(commit, []) if is_another or one["name"] != name]
         self.checks[commit] = [*others, found]
 
@@ -53,7 +55,8 @@ class PullRequestServer(GitHubServer):
     ) -> int:
         """A comment, or a review with a state."""
         self._last += 1
-        node = {"databaseId": self._last, "body": body, "author": {"__typename": kind, "login": author}}
+        self.bodies[f"N{self._last}"] = {"body": body}
+        node = {"id": f"N{self._last}", "databaseId": self._last, "author": {"__typename": kind, "login": author}}
         node |= {"authorAssociation": association}
         pull = self.forge[number - 1]
         if state:
@@ -83,9 +86,16 @@ class PullRequestServer(GitHubServer):
         if "headRefName: $branch" in query:
             found = [one for one in self.forge if one["headRefName"] == values["branch"] and one["state"] == "OPEN"]
             return _wrap({"pullRequests": {"nodes": [self._build_node(one) for one in found]}})
-        if wanted := _NUMBER.findall(query):
+        if ids := {name: value for name, value in values.items() if name.startswith("id") and "node(id:" in query}:
+            return {"data": {name.replace("id", "node"): self.bodies.get(one, {}) for name, one in ids.items()}}
+        if wanted := [int(name) for name, _ in _NUMBER.findall(query)]:
             known = {one["number"]: one for one in self.forge}
-            return _wrap({f"pr{name}": self._build_node(known[int(name)]) for name, _ in wanted if int(name) in known})
+            if self.bad.intersection(wanted):
+                return {"data": None, "errors": [{"message": "Something went wrong"}]}
+            answer = _wrap({f"pr{one}": self._build_node(known[one]) if one in known else None for one in wanted})
+            missing = [one for one in wanted if one not in known]
+            answer["errors"] = [_build_missing(one) for one in missing]
+            return answer if missing else _wrap(answer["data"]["repository"])
         if (number := _ONE.search(query)) is not None:
             return _wrap({"pullRequest": self._build_node(self.forge[int(number[1]) - 1], int(values["after"]))})
         return None
@@ -124,6 +134,11 @@ class PullRequestServer(GitHubServer):
             "latestOpinionatedReviews": {"nodes": list(opinions.values())},  # of strangers, too
             "reviewThreads": {"nodes": []},
         }
+
+
+def _build_missing(number: int) -> dict[str, Any]:
+    message = f"Could not resolve to a PullRequest with the number of {number}."
+    return {"type": "NOT_FOUND", "path": ["repository", f"pr{number}"], "message": message}
 
 
 def _wrap(repository: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from tests.support.pull_requests import AT, HEAD, URL, build_pull_request
 PASSED = CheckState("build", is_over=True, is_passed=True)
 FAILED = CheckState("lint", is_over=True, is_passed=False)
 RUNNING = CheckState("slow", is_over=False, is_passed=False)
-REMARK = Remark("comment", "comment-1", "ada", "Greener, please.")
+REMARK = Remark("comment", "comment-1", "ada", text="Greener, please.")
 
 
 def judge(until: str = GREEN, at: int = AT, told: tuple[str, ...] = (), **view: Any) -> str:
@@ -90,10 +90,9 @@ def test_odd_answers_are_no_pull_request_or_have_no_remarks() -> None:
     assert parse_pull_request({}) is None
     assert parse_pull_request({"number": "1", "headRefOid": HEAD}) is None
     comments = [
-        {"databaseId": 1, "body": "x", "author": {"__typename": "Bot", "login": "ci"}, "authorAssociation": "MEMBER"},
-        {"databaseId": 2, "body": "x", "author": {"__typename": "User", "login": "eve"}, "authorAssociation": "NONE"},
-        {"databaseId": 3, "body": " ", "author": {"__typename": "User", "login": "ada"}, "authorAssociation": "OWNER"},
-        {"databaseId": "4", "body": "x", "author": None, "authorAssociation": "OWNER"},
+        {"databaseId": 1, "author": {"__typename": "Bot", "login": "ci"}, "authorAssociation": "MEMBER"},
+        {"databaseId": 2, "author": {"__typename": "User", "login": "eve"}, "authorAssociation": "NONE"},
+        {"databaseId": "4", "author": None, "authorAssociation": "OWNER"},
         "nothing",
     ]
     node = {"number": 1, "state": "OPEN", "headRefOid": HEAD, "comments": {"nodes": comments}, "reviews": []}

@@ -76,7 +76,8 @@ class CheckState(NamedTuple):
     is_passed: bool
     key: str = ""  # what tells it from another one of the same name
     job: int = 0  # of GitHub Actions, which has a log
-    text: str = ""  # what the check itself reports
+    node: str = ""  # its GraphQL id, by which its report can be read
+    text: str = ""  # its description
     url: str = ""
 
 
@@ -86,7 +87,8 @@ class Remark(NamedTuple):
     source: str
     origin: str
     author: str
-    text: str
+    node: str = ""  # its GraphQL id, by which its text can be read
+    text: str = ""  # empty until it is read: strangers may write as much as they like
     place: str = ""  # file and line
 
 
@@ -186,11 +188,11 @@ def compute_next_look(at: int, quiet: int) -> int:
 
 # --- what GitHub's GraphQL API answers
 
-_COMMENT = "databaseId body author { __typename login } authorAssociation"
+_COMMENT = "id databaseId author { __typename login } authorAssociation"
 _CHECKS = (
     "commits(last: 1) {{ nodes {{ commit {{ oid statusCheckRollup {{ state contexts({}) {{ "
     "pageInfo {{ hasNextPage endCursor }} nodes {{ __typename "
-    "... on CheckRun {{ databaseId name status conclusion title summary detailsUrl }} "
+    "... on CheckRun {{ id databaseId name status conclusion detailsUrl }} "
     "... on StatusContext {{ context state description targetUrl }} }} }} }} }} }} }}"
 )
 CHECK_FIELDS = f"number headRefOid {_CHECKS.format('first: 100, after: $after')}"  # of a page after the first
@@ -258,7 +260,7 @@ def _parse_check(node: Mapping[str, Any]) -> CheckState:
         is_passed=_get_text(node, "conclusion") in _PASSED,
         key=str(job) if is_number(job) else "",
         job=job if is_number(job) and "/actions/" in url else 0,
-        text="\n".join(filter(None, (_get_text(node, "title"), _get_text(node, "summary")))),
+        node=_get_text(node, "id"),
         url=url,
     )
 
@@ -269,10 +271,16 @@ def _list_remarks(node: Mapping[str, Any], reviews: Sequence[Mapping[str, Any]])
     asking = [one for one in reviews if _get_text(one, "state") in _ANSWERS]
     found = ((COMMENT, "comment", _list_nodes(node, "comments")), (REVIEW, "review", asking), (COMMENT, "line", inline))
     return [
-        Remark(source, f"{kind}-{one['databaseId']}", _get_login(one), _get_text(one, "body"), _format_place(one))
+        Remark(
+            source=source,
+            origin=f"{kind}-{one['databaseId']}",
+            author=_get_login(one),
+            node=_get_text(one, "id"),
+            place=_format_place(one),
+        )
         for source, kind, nodes in found
         for one in nodes
-        if _is_persons(one) and isinstance(one.get("databaseId"), int) and _get_text(one, "body").strip()
+        if _is_persons(one) and is_number(one.get("databaseId"))
     ]
 
 

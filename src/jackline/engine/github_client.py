@@ -12,7 +12,7 @@ from jackline.formatting import format_line
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from jackline.engine.command_runner import CommandResult
     from jackline.engine.process import Warden
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _SECONDS = 60.0
 _OUTPUT_BYTES = 8 * 1024 * 1024
 _MOST_REASON = 500
+_GONE = "NOT_FOUND"
 _MAY_WRITE = frozenset({"admin", "maintain", "write"})
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,99})")
 SILENT = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "GH_PAGER": "cat", "NO_COLOR": "1"}
@@ -28,6 +29,14 @@ NOT_INSTALLED = "gh is not installed: see https://cli.github.com, then `gh auth 
 
 class GitHubFailed(Exception):
     """`gh` could not answer; the text says why."""
+
+
+class _QueryError(NamedTuple):
+    """An error in an answer: where, which kind, and why."""
+
+    path: tuple[str, ...]
+    kind: str
+    text: str
 
 
 class GitHubClient(NamedTuple):
@@ -50,21 +59,62 @@ class GitHubClient(NamedTuple):
 
     def query(self, fields: str, parameters: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Ask for fields of the repository by GraphQL; GitHubFailed if gh fails. `parameters` are texts."""
+        found, failed = self.query_each(fields, parameters)
+        if failed:
+            raise GitHubFailed(next(iter(failed.values())))
+        return found
+
+    def query_each(
+        self, fields: str, parameters: Mapping[str, str] | None = None
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """Ask for fields that may fail one by one: those that could be read, and why the others could not.
+
+        A field with an error anywhere in it is left out: half an answer would look like a commit without checks.
+        """
         owner, _, name = self.name.partition("/")
-        given = parameters or {}
-        declared = "".join(f", ${one}: String!" for one in given)
-        query = (
-            f"query($owner: String!, $name: String!{declared}) "
-            f"{{ repository(owner: $owner, name: $name) {{ {fields} }} }}"
-        )
-        values = {"query": query, "owner": owner, "name": name, **given}
-        words = [word for field, value in values.items() for word in ("-f", f"{field}={value}")]
-        answer = _parse(_require(self._run_api("graphql", *words)))
-        data = answer.get("data")
-        found = data.get("repository") if isinstance(data, dict) else None
+        given = {"owner": owner, "name": name, **(parameters or {})}
+        declared = ", ".join(f"${one}: String!" for one in given)
+        query = f"query({declared}) {{ repository(owner: $owner, name: $name) {{ {fields} }} }}"
+        data, errors = self._ask(query, given)
+        found = data.get("repository")
         if not isinstance(found, dict):
             raise GitHubFailed(f"GitHub does not know {self.repository}, or this login may not read it")
-        return found
+        failed: dict[str, str] = {}
+        for error in errors:
+            if error.path[:1] != ("repository",) or len(error.path) == 1:
+                raise GitHubFailed(error.text)  # it does not say what is missing
+            failed.setdefault(error.path[1], error.text)
+        return {name: value for name, value in found.items() if name not in failed}, failed
+
+    def read_nodes(self, ids: Sequence[str], fields: str) -> list[dict[str, Any]]:
+        """Ask for objects by their GraphQL ids, in this order; one that does not exist any more is empty."""
+        given = {f"id{place}": one for place, one in enumerate(ids)}
+        declared = ", ".join(f"${one}: ID!" for one in given)
+        nodes = " ".join(f"node{place}: node(id: $id{place}) {{ {fields} }}" for place in range(len(ids)))
+        data, errors = self._ask(f"query({declared}) {{ {nodes} }}", given)
+        for error in errors:
+            if error.kind != _GONE:
+                raise GitHubFailed(error.text)
+        found = [data.get(f"node{place}") for place in range(len(ids))]
+        return [node if isinstance(node, dict) else {} for node in found]
+
+    def _ask(self, query: str, given: Mapping[str, str]) -> tuple[dict[str, Any], list[_QueryError]]:
+        """The data of an answer and the errors in it. gh fails if there is any error, and prints the data all the same.
+
+        GitHubFailed if there are no data.
+        """
+        words = [word for field, value in {"query": query, **given}.items() for word in ("-f", f"{field}={value}")]
+        done = self._run_api("graphql", *words)
+        try:
+            answer = _parse(done.stdout_tail)
+        except GitHubFailed:
+            _require(done)
+            raise
+        data, listed = answer.get("data"), answer.get("errors")
+        errors = [_parse_error(one) for one in listed] if isinstance(listed, list) else []
+        if not isinstance(data, dict) or not errors:
+            _require(done)
+        return data if isinstance(data, dict) else {}, errors
 
     def may_write(self, login: str) -> bool:
         """Whether this person may write to the repository; GitHubFailed if gh cannot tell."""
@@ -96,6 +146,16 @@ class GitHubClient(NamedTuple):
             raise GitHubFailed(NOT_INSTALLED) from None
         except WardenLost as error:
             raise GitHubFailed(str(error)) from None
+
+
+def _parse_error(error: object) -> _QueryError:
+    values = error if isinstance(error, dict) else {}
+    path, text = values.get("path"), values.get("message")
+    return _QueryError(
+        path=tuple(str(one) for one in path) if isinstance(path, list) else (),
+        kind=str(values.get("type")),
+        text=format_line(text if isinstance(text, str) else "GitHub reports an error", _MOST_REASON),
+    )
 
 
 def _require(done: CommandResult) -> bytes:

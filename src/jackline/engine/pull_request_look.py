@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _MOST_LOG_BYTES = 12_000
 _MOST_TEXT = 12_000
 _MOST_CHECKS = 5
+_MOST_TOGETHER = 20  # pull requests that are asked for with one request
+_FAILURES_IN_A_ROW = 2
+_MOST_REMARKS = 20  # that are read at once; the others at the next look
 _MOST_LISTED = 1000  # checks of a commit
 
 
@@ -43,7 +46,7 @@ class PullRequestLook(NamedTuple):
 
     request: PullRequest  # as it is now
     verdict: PullRequestVerdict
-    ignored: tuple[Feedback, ...] = ()  # of people who may not write to the repository
+    ignored: tuple[Feedback, ...] = ()  # of people who may not write to the repository, or without a text
 
     @property
     def has_decision(self) -> bool:
@@ -51,13 +54,58 @@ class PullRequestLook(NamedTuple):
         return self.verdict.state != OPEN
 
 
-def read_views(client: GitHubClient, numbers: Iterable[int]) -> dict[int, PullRequestView]:
-    """The pull requests of one repository, with one request; GitHubFailed if gh fails."""
-    wanted = sorted(set(numbers))
-    answer = client.query(" ".join(f"pr{number}: pullRequest(number: {number}) {{ {FIELDS} }}" for number in wanted))
-    nodes = (answer.get(f"pr{number}") for number in wanted)
-    views = [parse_pull_request(node) for node in nodes if isinstance(node, dict)]
-    return {view.number: _read_all_checks(client, view) for view in views if view is not None}
+def read_views(client: GitHubClient, numbers: Iterable[int]) -> dict[int, PullRequestView | GitHubFailed]:
+    """The pull requests of one repository, or why one of them cannot be read, with few requests.
+
+    One bad pull request must not hide the others: if a request for several fails, each is asked for alone, until two
+    in a row fail. Those that were not asked for are left out; name them first the next time.
+    """
+    wanted = list(dict.fromkeys(numbers))
+    found: dict[int, PullRequestView | GitHubFailed] = {}
+    for start in range(0, len(wanted), _MOST_TOGETHER):
+        part = wanted[start : start + _MOST_TOGETHER]
+        try:
+            found |= _read_together(client, part)
+        except GitHubFailed as error:
+            if len(part) == 1:
+                return {**found, part[0]: error}
+            alone = _read_alone(client, part)
+            found |= alone
+            if len(alone) < len(part):
+                return found
+    return found
+
+
+def _read_alone(client: GitHubClient, numbers: Iterable[int]) -> dict[int, PullRequestView | GitHubFailed]:
+    found: dict[int, PullRequestView | GitHubFailed] = {}
+    failures = 0
+    for number in numbers:
+        try:
+            found |= _read_together(client, [number])
+            failures = 0
+        except GitHubFailed as error:
+            found[number] = error
+            failures += 1
+        if failures == _FAILURES_IN_A_ROW:
+            break
+    return found
+
+
+def _read_together(client: GitHubClient, numbers: Sequence[int]) -> dict[int, PullRequestView | GitHubFailed]:
+    fields = " ".join(f"pr{number}: pullRequest(number: {number}) {{ {FIELDS} }}" for number in numbers)
+    nodes, failed = client.query_each(fields)
+    found: dict[int, PullRequestView | GitHubFailed] = {}
+    for number in numbers:
+        node, why = nodes.get(f"pr{number}"), failed.get(f"pr{number}")
+        view = parse_pull_request(node) if isinstance(node, dict) else None
+        if view is None:
+            found[number] = GitHubFailed(why or "it is gone, or this login may not read it")
+            continue
+        try:
+            found[number] = _read_all_checks(client, view)
+        except GitHubFailed as error:
+            found[number] = error
+    return found
 
 
 def _read_all_checks(client: GitHubClient, view: PullRequestView) -> PullRequestView:
@@ -82,8 +130,10 @@ def look_at_view(
     # Where GitHub requires reviews, it decides itself whose count.
     voters = {*view.approvals, *view.objections} if until == APPROVED and not view.decision else set()
     rights = {login: client.may_write(login) for login in voters.union(one.author for one in new)}
-    heard = tuple(one for one in new if rights[one.author])
-    ignored = tuple(_build_feedback(known, one, "", at, turn=0) for one in new if not rights[one.author])
+    read = _read_remarks(client, [one for one in new if rights[one.author]])
+    heard = tuple(one for one in read if one.text)
+    mute = [one for one in new if not rights[one.author]] + [one for one in read if not one.text]
+    ignored = tuple(_build_feedback(known, one, "", at, turn=0) for one in mute)
     allowed = view._replace(
         remarks=heard,
         approvals=tuple(login for login in view.approvals if rights.get(login)),
@@ -100,6 +150,14 @@ def look_at_view(
         failures=0,
     )
     return PullRequestLook(looked, verdict, ignored)
+
+
+def _read_remarks(client: GitHubClient, remarks: Sequence[Remark]) -> list[Remark]:
+    """The first of the remarks, with their texts; a review may have none."""
+    part = remarks[:_MOST_REMARKS]
+    nodes = client.read_nodes([one.node for one in part], "... on Comment { body }") if part else []
+    texts = [text.strip() if isinstance(text := node.get("body"), str) else "" for node in nodes]
+    return [one._replace(text=text) for one, text in zip(part, texts, strict=True)]
 
 
 class PullRequestWatcher(NamedTuple):
@@ -135,9 +193,9 @@ class PullRequestWatcher(NamedTuple):
         return seen, look.request, (*look.ignored, *feedback)
 
     def _look_now(self, client: GitHubClient, known: PullRequest, at: int) -> PullRequestLook:
-        view = read_views(client, [known.number]).get(known.number)
-        if view is None:
-            raise GitHubFailed(f"{known.url} is gone, or this login may not read it")
+        view = read_views(client, [known.number])[known.number]
+        if isinstance(view, GitHubFailed):
+            raise view
         told = {one.origin for one in self.store.pull_requests.list_feedback(self.run.id)}
         return look_at_view(client, known, view, self.run.spec.until, told, at)
 
@@ -160,6 +218,12 @@ class PullRequestWatcher(NamedTuple):
 def _read_check_text(client: GitHubClient, check: CheckState) -> str:
     """The end of the log of a failed check, or what the check itself reports."""
     parts = [check.text[:_MOST_TEXT]]
+    if check.node:
+        try:
+            (node,) = client.read_nodes([check.node], "... on CheckRun { title summary }")
+            parts += [str(node.get(name) or "")[:_MOST_TEXT] for name in ("title", "summary")]
+        except GitHubFailed as error:
+            parts.append(f"(its report cannot be read: {error})")
     if check.job:
         try:
             parts.append(client.read_text(f"actions/jobs/{check.job}/logs", _MOST_LOG_BYTES))

@@ -1,7 +1,7 @@
 """What a service does for runs that wait for their pull requests: look, and queue a run that has something to do.
 
-All pull requests of a repository are read with one request, at most once a minute over all services, and more rarely
-while nothing changes.
+Up to twenty pull requests of a repository are read with one request, at most once a minute over all services, and more
+rarely while nothing changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.app.environment import read_home_environ
 from jackline.app.service_tasks import ServiceTask
-from jackline.domain.pull_request import FIRST_LOOK_MS, compute_next_look
+from jackline.domain.pull_request import FIRST_LOOK_MS, PullRequestView, compute_next_look
 from jackline.domain.records import SubjectNotice
 from jackline.engine.github_client import GitHubClient, GitHubFailed
 from jackline.engine.pull_request_look import look_at_view, read_views
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.app.service_tasks import ServiceContext
-    from jackline.domain.pull_request import PullRequest, PullRequestView
+    from jackline.domain.pull_request import PullRequest
 
 _IDLE_SECONDS = 60.0
 _LEAST_SECONDS = 1.0
@@ -75,16 +75,17 @@ class PullRequestPoller:
             return
         try:
             client = GitHubClient(repository, read_home_environ(self._home.config))
-            views = read_views(client, (one.number for one in claimed))
-        except (GitHubFailed, ConfigError) as error:
+        except ConfigError as error:
             self._note_failures(claimed, str(error))
             return
+        # Those first that a look which was given up has left out.
+        views = read_views(client, [one.number for one in sorted(claimed, key=lambda one: one.looked_at)])
         for one in claimed:
-            view = views.get(one.number)
-            if view is None:
-                self._note_failures([one], f"{one.url} is gone, or this login may not read it")
-            else:
-                self._look(client, one, view)
+            match views.get(one.number):
+                case PullRequestView() as view:
+                    self._look(client, one, view)
+                case GitHubFailed() as failure:
+                    self._note_failures([one], str(failure))
 
     def _look(self, client: GitHubClient, known: PullRequest, view: PullRequestView) -> None:
         run, at = self._home.store().runs.get(known.run_id), self._now()
