@@ -276,7 +276,9 @@ def test_another_remote_than_at_the_start_is_refused(scene: Scene) -> None:
 def test_uncommitted_work_and_another_tree_than_the_proved_one_are_not_pushed(scene: Scene) -> None:
     lease, run = scene.start()
     (scene.tree / "left").write_text("over")
-    assert "changes that are not committed, such as left" in scene.publish(lease, run)
+    published, _ = scene.build(lease, run, lambda: "").publish()
+    assert "changes that are not committed, such as left" in published.detail
+    assert published.uncommitted == scene.git("rev-parse", "HEAD")
     (scene.tree / "left").unlink()
     proved = run._replace(status=run.status._replace(tree="a" * 40))
     published, _ = scene.build(lease, proved, lambda: "b" * 40).publish()

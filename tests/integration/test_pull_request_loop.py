@@ -218,11 +218,16 @@ def test_the_branch_of_a_worktree_is_published_from_the_default_branch(garden: G
 
 def test_uncommitted_work_is_published_only_if_the_host_may_commit_it(garden: Garden) -> None:
     words = ("Grow a tree.", "--proof", "test -s tree.txt", "--pr", "--run-id", RUN)
-    refused = garden.play(STEPS[0], words=words)
-    assert refused.code == 1
-    assert "not committed, such as tree.txt: commit them, then resume; with --commit the host does so" in refused.out
+    write = {"edit": {"path": "tree.txt", "content": "leaf\n"}}
+    refused = garden.play(write, words=words)
+    assert refused.code == 16, refused
+    assert "such as tree.txt: commit what belongs to the work on topic" in refused.out
     assert garden.forge.git.pushes == []
-    published = garden.play(STEPS[0], words=(*words[:-1], "again", "--commit"))
+    shown = garden.type("show", RUN, "--json").json
+    first, second = (turn["prompt"] for turn in shown["turns"])
+    assert "commit it on the current branch, `topic`, and do not push" in first
+    assert "not published: the workspace has changes that are not committed, such as tree.txt" in second
+    published = garden.type("resume", RUN, "--commit")
     assert published.code == 0, published
     check_once(garden, 1)
 
@@ -237,6 +242,24 @@ def test_nothing_is_pushed_to_another_remote_that_the_agent_calls_origin(garden:
     own = f"http://{garden.forge.git.host}/octo/garden"
     assert f"origin is http://127.0.0.1:9/octo/public.git, but was {own} when the run was created" in refused.out
     assert garden.forge.git.pushes == []
+
+
+def test_an_agent_that_commits_when_it_is_told_to_is_published(garden: Garden) -> None:
+    commits = "git add tree.txt && git commit -qm Grow"
+    program = garden.folder / "worker"
+    program.write_text(
+        "#!/bin/sh\nprompt=$(cat)\necho leaf >tree.txt\n"
+        f'case $prompt in *"that are not committed, such as tree.txt"*) {commits} ;; esac\necho done\n'
+    )
+    program.chmod(0o755)
+    settings = garden.folder / ".config" / "jackline"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text(f'[agents.worker]\ncommand = ["{program}"]\nformat = "text"\n')
+    words = ("--agent", "worker", "--ungated", "--proof", "test -s tree.txt", "--pr", "--run-id", RUN)
+    ended = garden.type("run", "Grow a tree.", *words)
+    assert ended.code == 0, ended
+    assert garden.type("show", RUN, "--json").json["iteration"] == 2
+    check_once(garden, 1)
 
 
 def test_a_task_of_an_untrusted_project_publishes_nothing(garden: Garden) -> None:

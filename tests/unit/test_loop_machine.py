@@ -386,6 +386,18 @@ def test_a_publication_that_fails_is_retried_waits_or_is_proved_again() -> None:
     assert isinstance(drive(before, Published(AT, is_stale=True)).commands[0], RunCheck)
 
 
+def test_work_that_is_not_committed_is_the_next_iteration_until_nothing_moves() -> None:
+    lacks = Published(AT, Failure.PULL_REQUEST, "not published: commit a.txt", uncommitted="c1")
+    repair = drive(begin(PUBLISHED), done(), green(), lacks)
+    assert (status(repair).iteration, repair.commands[0].__class__) == (2, StartTurn)
+    assert repair.iteration is not None
+    assert repair.iteration.detail == "not published: commit a.txt"
+    other = drive(repair.state, done(), green(), lacks._replace(uncommitted="c2"))
+    assert status(other).iteration == 3
+    same = drive(repair.state, done(), green(), lacks)
+    assert status(same).failure is Failure.NO_PROGRESS
+
+
 def test_a_worktree_that_cannot_be_used_ends_the_run_before_an_agent_starts() -> None:
     state = MachineState("run", SPEC, RunStatus(attempt=1))
     failed = drive(state, Claimed(AT), Recovered(AT, unprepared="npm ci failed"))

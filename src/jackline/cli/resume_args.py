@@ -26,6 +26,9 @@ def add_amendment_arguments(parser: CommandParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="the model of the run's agent from now on")
     parser.add_argument("--effort", metavar="WORD", help="the reasoning effort, in the agent's own words")
     parser.add_argument(
+        "--commit", action="store_true", dest="commit_work", help="let the host commit from now on what the agent left"
+    )
+    parser.add_argument(
         "--allow",
         metavar="TEXTS",
         action="append",
@@ -38,7 +41,7 @@ def has_amendment(args: Namespace) -> bool:
     """Whether an argument changes the run."""
     names = (*(setting for setting, _ in LIMIT_SETTINGS.values()), "timeout_seconds", "idle_seconds")
     given = (args.text, args.message, args.model, args.effort, *(getattr(args, name) for name in names))
-    return bool(args.allow) or any(value is not None for value in given)
+    return bool(args.allow) or args.commit_work or any(value is not None for value in given)
 
 
 def build_amendment(args: Namespace, home: Home, run: Run) -> Amendment:
@@ -57,6 +60,7 @@ def build_amendment(args: Namespace, home: Home, run: Run) -> Amendment:
         model=options.model,
         effort=options.effort,
         allow=_check_rules(args.allow, run),
+        commit_work=args.commit_work,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a person may change about a run before it continues: limits, timeouts, model, effort, approved rules. Pure."""
+"""What a person may change about a run before it continues: limits, timeouts, model, approved rules, commits. Pure."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ class Amendment(NamedTuple):
     model: str = ""
     effort: str = ""
     allow: tuple[str, ...] = ()  # names of rules
+    commit_work: bool = False  # the host commits from now on
 
     @property
     def is_empty(self) -> bool:
@@ -65,6 +66,7 @@ def amend_spec(run: Run, amendment: Amendment) -> Spec:
     return spec._replace(
         **{name: value for name, value in timeouts.items() if value is not None},
         limits=spec.limits._replace(**amendment.limits),
+        commit_work=spec.commit_work or amendment.commit_work,
         allowed=tuple(dict.fromkeys((*spec.allowed, *amendment.allow))),
         agent_options={**spec.agent_options, run.agent: options}
         if amendment.model or amendment.effort
@@ -124,7 +126,8 @@ def _list_settings(spec: Spec, agent: str) -> dict[str, object]:
         setting: _convert(getattr(spec.limits, name) or 0, unit) for name, (setting, unit) in LIMIT_SETTINGS.items()
     }
     timeouts = {setting: _convert(getattr(spec, name), 1000) for name, setting in _TIMEOUT_SETTINGS.items()}
-    return {**limits, **timeouts, "model": options.model, "effort": options.effort, "allow": list(spec.allowed)}
+    own = {"model": options.model, "effort": options.effort, "allow": list(spec.allowed), "commit": spec.commit_work}
+    return {**limits, **timeouts, **own}
 
 
 def _convert(value: int, unit: int) -> int | float:

@@ -243,6 +243,8 @@ def _on_published(state: MachineState, event: Published) -> StepResult:
         return park_run(state, WaitReason.IN_DOUBT, event.detail)
     if event.waits is not None:
         return park_run(state, event.waits, event.detail)
+    if event.uncommitted:  # the agent can repair that
+        return end_iteration(state, Failure.PULL_REQUEST, event.detail, event.uncommitted, event.at)
     if event.failure is not None:
         return retry_or_fail(state, event.failure, event.detail, event.at)
     if not state.spec.until:

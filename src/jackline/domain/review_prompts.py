@@ -1,4 +1,4 @@
-"""Builds the prompts of the loop: for a reviewer, for the worker after a review, for a plan, for the done signal. Pure.
+"""Builds the prompts of the loop: for a reviewer, for the worker after a review, for a plan, for how it ends. Pure.
 
 What the worker, the reviewers and the proof wrote is quoted as data.
 """
@@ -218,6 +218,14 @@ def build_plan_execution(plan: str = "") -> str:
         return _CARRY_OUT
     mark, quoted = enclose_text(make_readable(plan))
     return f"{_CARRY_OUT} It is between the two lines {mark}.\n{quoted}"
+
+
+def build_commit_instruction(branch: str) -> str:
+    """How the work of the worker gets into the pull request."""
+    return (
+        f"When the work is done, commit it on the current branch, {quote_code(branch)}, and do not push: jackline "
+        "pushes the branch and opens the pull request. Do not commit files that do not belong to the work."
+    )
 
 
 def build_done_instruction(signal: str) -> str:

@@ -56,6 +56,10 @@ class RemoteSilent(Exception):
     """Why a server did not answer: a later try may succeed."""
 
 
+class WorkUncommitted(Exception):
+    """Which work the last commit lacks."""
+
+
 class WorkChanged(Exception):
     """The workspace is not what was proved."""
 
@@ -100,6 +104,8 @@ class Publisher(NamedTuple):
             return self._build_failed(str(error), error.doubts), None
         except NotPublished as error:
             return self._build_failed(str(error)), None
+        except WorkUncommitted as error:
+            return self._build_failed(str(error))._replace(uncommitted=self._read_head()), None
         except (RemoteSilent, GitHubFailed) as error:
             return self._build_failed(str(error))._replace(failure=Failure.CONNECTIVITY), None
         except WorkChanged as error:
@@ -139,7 +145,7 @@ class Publisher(NamedTuple):
         if branch != expected:
             raise NotPublished(f"the workspace is on {branch}, not on {expected}: `git switch {expected}`, then resume")
         if tree != self.run.status.tree:  # else the commit is exactly what was proved, whatever else lies around
-            self._require_committed()
+            self._require_committed(branch)
         url = read_push_address(self.git, ORIGIN)
         address = own_remotes.normalize_address(url, self.git.workspace)
         expected = spec.pr_remote or "".join(spec.own_remotes if len(spec.own_remotes) == 1 else ())
@@ -154,7 +160,10 @@ class Publisher(NamedTuple):
             raise NotPublished(f"{remove_credentials(url)} is not the address of a repository on GitHub")
         return PublishTarget(remote=ORIGIN, url=url, repository=repository, branch=branch, commit=commit)
 
-    def _require_committed(self) -> None:
+    def _read_head(self) -> str:
+        return (self.git.run("rev-parse", "HEAD^{commit}") or "").strip() or "HEAD"
+
+    def _require_committed(self, branch: str) -> None:
         """Require that the commit is the workspace, and the workspace what was proved."""
         try:
             changed = list_uncommitted(self.git, os.path.join(self.folder, "publish.index"))
@@ -162,7 +171,8 @@ class Publisher(NamedTuple):
             raise NotPublished(f"it is unknown what is committed in the workspace: {error}") from error
         if changed:
             what = f"the workspace has changes that are not committed, such as {changed[0]}"
-            raise NotPublished(f"{what}: commit them, then resume; with --commit the host does so")
+            host = f"`jackline resume {self.run.id} --commit` lets the host do so"
+            raise WorkUncommitted(f"{what}: commit what belongs to the work on {branch}; {host}")
         if self.run.status.tree and self.read_tree() != self.run.status.tree:
             raise WorkChanged("the workspace has changed since it was proved")
 

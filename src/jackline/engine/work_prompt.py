@@ -66,14 +66,26 @@ def build_work_prompt(
 
 
 def _build_task(run: Run, role: Role) -> str:
-    task = "\n\n".join(part for part in (run.spec.prompt, run.spec.preface) if part)
-    if not run.spec.plan and not run.spec.done_signal:
-        return task
-    from jackline.domain.review_prompts import build_done_instruction, build_plan_prompt
+    parts = [part for part in (run.spec.prompt, run.spec.preface) if part]
+    if role is not Role.PLAN:
+        return "\n\n".join((*parts, *_list_instructions(run)))
+    from jackline.domain.review_prompts import build_plan_prompt
 
-    if role is Role.PLAN:
-        return build_plan_prompt(task)
-    return f"{task}\n\n{build_done_instruction(run.spec.done_signal)}" if run.spec.done_signal else task
+    return build_plan_prompt("\n\n".join(parts))
+
+
+def _list_instructions(run: Run) -> list[str]:
+    """How the work has to end, whatever the task is."""
+    commits, signal = bool(run.spec.pr) and not run.spec.commit_work, run.spec.done_signal
+    if not commits and not signal:
+        return []
+    from jackline.domain.review_prompts import build_commit_instruction, build_done_instruction
+
+    branch = run.spec.pr_branch or run.spec.worktree.branch
+    return [
+        *([build_commit_instruction(branch)] if commits else ()),
+        *([build_done_instruction(signal)] if signal else ()),
+    ]
 
 
 def _build_follow_up(store: Store, run: Run, work: WorkSession, refused: Check | None, *, knows: bool) -> str:
@@ -83,11 +95,10 @@ def _build_follow_up(store: Store, run: Run, work: WorkSession, refused: Check |
         return ""
     parts = []
     if last.role == Role.PLAN:
-        from jackline.domain.review_prompts import build_done_instruction, build_plan_execution
+        from jackline.domain.review_prompts import build_plan_execution
 
         parts.append(build_plan_execution("" if knows else last.last_message))
-        if knows and run.spec.done_signal:
-            parts.append(build_done_instruction(run.spec.done_signal))
+        parts += _list_instructions(run) if knows else ()
     over = store.reviews.get_last_iteration(run.id)
     if over is not None and over.number == run.status.iteration - 1 and not _knows_feedback(run, work):
         parts += _build_feedback(store, run, Failure(over.failure), "" if refused else over.detail, knows=knows)
