@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.place import Place
+from tests.cli.place import Place, is_one_line
 
 WORKER = """#!/bin/sh
 cat >>{folder}/prompts.txt
@@ -105,6 +105,20 @@ def test_a_person_ends_a_review_that_does_not_end(loop: Place) -> None:
     assert (resumed["state"], resumed["proof"], resumed["iteration"]) == ("succeeded", "proved", 2)
     assert len((loop.folder / "places.txt").read_text().splitlines()) == 2
     assert loop.type("verify", "one").code == 0
+
+
+def test_what_reviewers_block_is_merged_only_if_a_person_says_so(loop: Place) -> None:
+    answer(loop, BLOCKED)
+    git(loop, "config", "user.name", "t")
+    git(loop, "config", "user.email", "t@example.com")
+    assert run(loop, "--run-id", "one", "--worktree", "tree", "--commit")["reason"] == "human"
+    refused = loop.type("worktree", "merge", "tree")
+    assert (refused.code, is_one_line(refused)) == (1, True), refused
+    for words in ("1 blocking finding: F1 (work.txt:1)", "jackline findings one --dismiss F1", "--no-review"):
+        assert words in refused.err
+    assert not (loop.repository / "work.txt").exists()
+    merged = loop.type("worktree", "merge", "tree", "--no-review")
+    assert (merged.code, (loop.repository / "work.txt").exists()) == (0, True), merged
 
 
 def test_a_resume_gives_new_rounds_and_a_finding_is_resolved(loop: Place) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jackline.cli.output import parse_columns
 from jackline.clock import wall_ms
 from jackline.domain.ids import repository_id
+from jackline.domain.states import RunState
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import WorktreeState, find_tree, inspect_tree, open_trees
@@ -60,6 +61,7 @@ def configure(parser: CommandParser) -> None:
     mode.add_argument("--squash", action="store_true", help="make one commit of the whole branch")
     merge.add_argument("--into", metavar="BRANCH", default="", help="merge into another branch")
     merge.add_argument("--no-proof", action="store_true", help="do not run the proof again on the merged files")
+    merge.add_argument("--no-review", action="store_true", help="merge even if findings of reviewers block the run")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
@@ -151,6 +153,8 @@ def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
         worktree_merge.SQUASH: args.squash,
     }
     mode = next((name for name, is_chosen in chosen.items() if is_chosen), "")
+    if not args.no_review:
+        _refuse_blocked(tree, home)
     busy = list_busy_worktrees(home.store(), home.path)
     result = worktree_merge.merge_tree(tree, mode, args.into, busy, prove=not args.no_proof)
     if tree.row.merged_at is None or result.how != worktree_merge.UP_TO_DATE:
@@ -166,6 +170,19 @@ def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
             f"merged {tree.row.branch} into {result.target} ({result.how}, {result.proof}): {result.commit[:_SHORT]}"
         )
     return 0
+
+
+def _refuse_blocked(tree: RunTree, home: Home) -> None:
+    """WorktreeRefused if reviewers block the work. A run that succeeded has passed, whatever one of them still says."""
+    from jackline.domain.review import describe_blocking, find_blocking
+
+    state, findings = tree.run.status.state, home.store().reviews.list_findings(tree.run.id)
+    blocking = find_blocking(findings)
+    if state is RunState.SUCCEEDED or not blocking:
+        return
+    dismiss = f"`jackline findings {tree.run.id} --dismiss {blocking[0].id} --reason WHY` drops one, and "
+    how = f"{'' if state is RunState.CANCELLED else dismiss}--no-review merges anyway"
+    raise WorktreeRefused(f"reviewers block run {tree.run.id}: {describe_blocking(findings)}; {how}")
 
 
 def _salvage(tree: RunTree, home: Home, out: Output) -> int:
