@@ -59,6 +59,8 @@ def test_the_proved_tree_is_stored_and_new_files_are_ignored(repository: Place) 
     shown = repository.type("show", "r", "--json").json
     text = repository.type("show", "r").out
     assert f"proved, tree {shown['checks'][-1]['tree'][:12]}: grep two" in text
+    assert "left out   written by the proof and ignored: report\n" in text
+    assert "written by the proof and ignored: report" in repository.type("logs", "r").out
     (repository.repository / "report").unlink()
     git(repository, "add", "-A")
     assert shown["checks"][-1]["tree"] == git(repository, "write-tree")

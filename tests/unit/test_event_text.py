@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jackline.cli.event_text import describe_event
+from jackline.cli.event_text import describe_event, is_notable
 from jackline.domain.events import Fact, place
 
 
@@ -54,3 +54,13 @@ def test_a_check_that_is_no_proof_has_its_name() -> None:
     for data, text in (({}, "proof: true"), ({"check": "commit"}, "commit: true")):
         fact = Fact("check.started", {"command": "true", **data})
         assert describe_event(place(fact, "r", 1, 1, "engine", "")) == text
+
+
+def test_files_that_a_proof_does_not_cover_are_named() -> None:
+    data = {"tree": "a" * 40, "untracked": [], "left_out": [f"{number}.bin" for number in range(7)], "absent": 0}
+    event = place(Fact("check.tree", data), "r", 1, 1, "engine", "")
+    text = "the proof ran on tree aaaaaaaaaaaa; left out, too large or unreadable: 0.bin, 1.bin, 2.bin, 3.bin, 4.bin"
+    assert describe_event(event) == f"{text} and 2 more"
+    assert is_notable(event)
+    plain = place(Fact("check.tree", {**data, "left_out": []}), "r", 1, 1, "engine", "")
+    assert (describe_event(plain), is_notable(plain)) == ("the proof ran on tree aaaaaaaaaaaa", False)

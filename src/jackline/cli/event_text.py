@@ -45,6 +45,7 @@ _TEXTS = {
     "review.verdict": "verdict of {agent}: {outcome} (round {round}) {text}",
     "review.undone": "undid what the reviewer changed; its changes are kept: {kept}",
     "iteration.ended": "iteration {iteration} ended: {failure}: {detail}",
+    "check.tree": "the proof ran on tree {tree}{named}",
     "check.void": "the proof does not count: it changed tracked files",
     "finding.added": "{finding} {severity}, {where}: {text}",
     "finding.raised": "{finding} is {severity} now",
@@ -89,6 +90,8 @@ _NOTABLE = frozenset(
     }
 )  # fmt: skip
 _MAX_CHARS = 300
+_SHORT_ID = 12
+_MOST_NAMED = 5  # files in a text
 _DIGESTS = "records"  # digests, which only `jackline verify` reads
 
 
@@ -107,7 +110,18 @@ def load_event_data(event: Event) -> Mapping[str, Any]:
 
 def is_notable(event: Event) -> bool:
     """Return whether an event is shown in one line while a run works."""
-    return event.kind in _NOTABLE
+    return event.kind in _NOTABLE or (event.kind == "check.tree" and bool(describe_left_files(load_event_data(event))))
+
+
+def describe_left_files(data: Mapping[str, Any]) -> str:
+    """Describe the files of an event `check.tree` that the tree of a proof does not hold; empty if it holds all."""
+    parts = (("left out, too large or unreadable", "left_out"), ("written by the proof and ignored", "untracked"))
+    texts: list[str] = []
+    for title, key in parts:
+        names = [str(name) for name in data.get(key) or ()]
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        texts += [f"{title}: {', '.join(names[:_MOST_NAMED])}{more}"] if names else ()
+    return "; ".join(texts)
 
 
 def _is_correction(data: Mapping[str, Any]) -> bool:
@@ -125,6 +139,9 @@ def describe_event(event: Event) -> str:
         pattern = "{tool} failed" if data["ok"] is False else "{tool} finished"
     if event.kind == "check.started" and "check" in data:
         pattern = "{check}: {command}"
+    if event.kind == "check.tree":
+        left = describe_left_files(data)
+        data["tree"], data["named"] = str(data["tree"])[:_SHORT_ID], f"; {left}" if left else ""
     if event.kind == "review.undone":
         data["kept"] = " ".join(map(str, filter(None, (data.get("patch"), *(data.get("refs") or ())))))
     if event.kind == "turn.started":

@@ -35,6 +35,11 @@ class RunRecords(StorePart):
         values = {"stream": clean(run_id), "claimed": "run.claimed", "recovered": "recovery.ended"}
         return [Event(*row) for row in self._all("recovery_events", values)]
 
+    def find_last_event(self, run_id: str, kind: str) -> Event | None:
+        """The newest event of this kind."""
+        row = self._one("last_event_of_kind", {"stream": clean(run_id), "kind": kind})
+        return Event(*row) if row else None
+
     def list_turns(self, run_id: str) -> list[Turn]:
         """The turns of a run."""
         return [rows.parse_turn(row) for row in self._all("all_turns", {"run_id": clean(run_id)})]

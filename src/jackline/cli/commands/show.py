@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from jackline.cli import call_view, review_text, status_text
+from jackline.cli.event_text import describe_left_files, load_event_data
 from jackline.cli.output import Column, parse_columns
 from jackline.cli.parser import NEWEST_HELP
 from jackline.cli.run_choice import find_call, find_run
@@ -142,6 +143,7 @@ def _print_header(home: Home, run: Run, out: Output) -> None:
         ("fallback", ", ".join(spec.fallback)),
         ("prompt", shorten_text(make_printable(spec.prompt), out.terminal_width() - 12)),
         ("proof", _describe_proof(run)),
+        ("left out", _format_left_files(home, run)),
         ("review", review_text.format_reviews(home, run)),
         ("workspace", _shorten_path(spec.workspace, out)),
         ("worktree", f"branch {spec.worktree.branch}, from {spec.worktree.base[:12]}" if spec.worktree.name else ""),
@@ -211,6 +213,12 @@ def _describe_proof(run: Run) -> str:
     command = f": {make_printable(run.spec.proof)}" if run.spec.proof else ""
     tree = f"tree {run.status.tree[:12]}" if run.status.tree else "not bound to a tree"
     return f"{run.status.proof}{f', {tree}' if run.status.proof is Proof.PROVED else ''}{command}"
+
+
+def _format_left_files(home: Home, run: Run) -> str:
+    """The files that the tree of the last proof does not hold."""
+    event = home.store().records.find_last_event(run.id, "check.tree") if run.spec.proof else None
+    return make_printable(describe_left_files(load_event_data(event))) if event else ""
 
 
 def _shorten_path(path: str, out: Output) -> str:

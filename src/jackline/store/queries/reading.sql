@@ -22,6 +22,9 @@ SELECT {health} FROM agent_health ORDER BY agent
 -- name: recovery_events
 SELECT {event} FROM events WHERE stream = :stream AND kind IN (:claimed, :recovered) ORDER BY seq
 
+-- name: last_event_of_kind
+SELECT {event} FROM events WHERE stream = :stream AND kind = :kind ORDER BY seq DESC LIMIT 1
+
 -- name: next_agent
 SELECT MIN(agent) FROM runs WHERE agent > :after AND agent < :before
 
