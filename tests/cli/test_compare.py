@@ -119,6 +119,19 @@ def test_the_runs_of_a_batch_work_each_in_its_own_worktree(place: Place) -> None
     assert len([name for name in branches if name.startswith("jackline/")]) == 2
 
 
+def test_work_that_is_not_committed_counts_from_the_start_to_the_proved_tree(place: Place) -> None:
+    make_git(place)
+    (place.repository / "old.txt").write_text("there before\n")
+    step = {"call": {"tool": "Bash", "input": {"command": "x"}, "run": "printf 'one\\ntwo\\n' > new.txt"}}
+    words = ("mend it", "--run-id", "aa", "--proof", "test -s new.txt && date > report")
+    assert place.play(step, SAY, words=words).code == 0
+    assert place.play(SAY, words=("mend it", "--run-id", "bb", "--proof", "true")).code == 0
+    rows = [line.split("\t") for line in place.type("compare", "aa", "bb").out.splitlines()]
+    assert [row[7:9] for row in rows] == [["1 +2 -0", "0"], ["-", "0"]]
+    first = place.type("compare", "aa", "bb", "--json").rows[0]
+    assert (first["files_changed"], first["insertions"], first["commits"]) == (1, 2, [])
+
+
 def test_letters_for_many_prompts() -> None:
     assert [_letter(number) for number in (1, 26, 27, 53)] == ["A", "Z", "AA", "BA"]
 

@@ -5,6 +5,7 @@ It returns what the run machine has to know. It decides nothing, and starts no t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline import clock, crash_points
@@ -151,6 +152,8 @@ class AttemptRecovery:
         if not run.status.turn:
             trees.record_repository()
         if not spec.review:
+            with suppress(TreeUnreadable):  # the proof reports it
+                trees.record_start()
             return ()
         try:
             if not run.status.turn:

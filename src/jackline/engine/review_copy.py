@@ -91,6 +91,14 @@ class ProofChanges(NamedTuple):
     untracked: tuple[str, ...] = ()
 
 
+class TreeChanges(NamedTuple):
+    """The size of the difference between two trees; binary files have no lines."""
+
+    files: int
+    insertions: int
+    deletions: int
+
+
 class ReviewEnd(NamedTuple):
     """What a review left behind."""
 
@@ -203,6 +211,17 @@ class WorkTrees:
         """Where the run began; HEAD if that was not recorded on this host."""
         found = _read_json(os.path.join(self._trees, _START))
         return StartPoint(**found) if found else StartPoint(head=self._read_head())
+
+    def count_changes(self, tree: str) -> TreeChanges | None:
+        """What changed from the start of the run to a tree; None if the start, or either tree, is not on this host."""
+        start = _read_json(os.path.join(self._trees, _START)).get("tree", "")
+        words = ("diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", start, tree, "--")
+        listed = bind_trees(self._git, self._trees).run(*words) if start and tree else None
+        if listed is None:
+            return None
+        rows = [line.split("\t") for line in listed.split("\0") if line]
+        added, deleted = (sum(int(row[column]) for row in rows if row[column].isdigit()) for column in (0, 1))
+        return TreeChanges(files=len(rows), insertions=added, deletions=deleted)
 
     def prepare_review(self, tree: str, round_: int, seat: int, *, restores: bool = True) -> ReviewCopy:
         """Make the copy for one seat, and remember the worker's workspace. ReviewCopyFailed if it cannot be made.

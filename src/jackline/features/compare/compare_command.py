@@ -96,7 +96,7 @@ def _format_row(one: ComparedRun, compared: Sequence[ComparedRun], *, is_one_rep
         _format_proof(run),
         ", ".join(f"{verdict.agent} {verdict.outcome}" for verdict in one.verdicts) or _NONE,
         findings or _NONE,
-        f"{changes.files_changed} +{changes.insertions} -{changes.deletions}" if changes.commits else _NONE,
+        f"{changes.files_changed} +{changes.insertions} -{changes.deletions}" if changes.files_changed else _NONE,
         str(len(changes.commits)),
         format_usd(one.cost_micros, spent.usd_estimated) if one.cost_micros is not None else "unknown",
         format_count(spent.tokens),

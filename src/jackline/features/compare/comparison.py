@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from jackline.domain.changes import Changes
 from jackline.domain.records import Run, Verdict
 from jackline.domain.run_totals import compute_run_cost
-from jackline.domain.states import RunState
+from jackline.domain.states import Proof, RunState
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class ComparedRun(NamedTuple):
     prompt_group: int  # runs with the same prompt have the same number, from 1
     verdicts: tuple[Verdict, ...]  # the newest of each seat
     open_findings: Mapping[str, int]  # by severity
-    changes: Changes
+    changes: Changes  # without commits: the files that the proved tree changed
     cost_micros: int | None  # None: the agent reports no cost
 
 
@@ -48,6 +49,21 @@ def _load_run(home: Home, run: Run, loss: str, prompt_group: int) -> ComparedRun
         prompt_group=prompt_group,
         verdicts=tuple(newest[seat] for seat in sorted(newest)),
         open_findings=dict(found),
-        changes=store.records.get_changes(run.id),
+        changes=_load_changes(home, run),
         cost_micros=compute_run_cost(run, store.records.list_turns(run.id)),
     )
+
+
+def _load_changes(home: Home, run: Run) -> Changes:
+    """What the run committed; if it left its work uncommitted, what the proved tree changed since the start."""
+    changes = home.store().records.get_changes(run.id)
+    if changes.commits or run.status.proof is not Proof.PROVED or not run.status.tree:
+        return changes
+    from jackline.engine.git import Git
+    from jackline.engine.review_copy import WorkTrees
+
+    folder = home.folder(run.id)
+    counted = WorkTrees(Git(workspace=folder, env=os.environ), run.id, folder, "").count_changes(run.status.tree)
+    if counted is None:
+        return changes
+    return changes._replace(files_changed=counted.files, insertions=counted.insertions, deletions=counted.deletions)
