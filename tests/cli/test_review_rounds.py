@@ -6,6 +6,7 @@ import json
 import shlex
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,19 @@ def test_a_person_gets_to_know_what_was_put_back(loop: Place) -> None:
     command = line.partition("to get it back: ")[2]
     subprocess.run(shlex.split(command), check=True, env=loop.environment())
     assert (loop.repository / "work.txt").read_text() == "by the reviewer\n"
+
+
+def test_the_manifest_tells_that_a_review_is_under_way(loop: Place) -> None:
+    program(loop, "critic", HELD_REVIEWER)
+    answer(loop, {"verdict": "pass"})
+    words = ("--agent", "worker", "--review", "critic", "--ungated", "--run-id", "one", "--proof", "test -s work.txt")
+    run = loop.start("run", "write it", *words)
+    loop.wait_for("reached")
+    until, file = time.monotonic() + 60, loop.home / "runs" / "one" / "manifest.json"
+    while (manifest := json.loads(file.read_text()))["state"] != "reviewing":
+        assert time.monotonic() < until, manifest
+        time.sleep(0.01)
+    assert (manifest["current_iteration"], manifest["metadata"]["phase"]) == (1, "reviewing")
+    run.terminate()
+    assert run.wait() == 130
+    assert json.loads(file.read_text())["state"] == "input-required"

@@ -25,6 +25,7 @@ from jackline.app.run_wait import (
     work_and_wait,
 )
 from jackline.app.trust import read_untrusted_settings
+from jackline.diagnostic_log import LOG
 from jackline.domain.prices import Price, PriceTable
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import RunState, WaitReason
@@ -33,6 +34,7 @@ from jackline.engine.settings import EngineSettings, new_id
 from jackline.engine.supervise import supervise
 from jackline.errors import AgentUnavailable, Busy, JacklineError, Overtaken, UsageError
 from jackline.extensions import call_hook
+from jackline.files import NotWritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,6 +82,7 @@ def build_settings(home: Home, on_ask: str = STOP) -> EngineSettings:
         other_host_s=home.config.get_float("other_host_seconds"),
         preload=_preload,
         on_change=home.notify_change,
+        on_phase=partial(_write_manifest, home),
         warn=home.warnings.append,
         database=find_agent_database(home.config),
         server=server,
@@ -216,6 +219,16 @@ def _log_start(home: Home, run: Run) -> None:
         append_line(home.path, run.spec.task, describe_start(run), clock.wall_ms())
     except JacklineError as error:
         home.warnings.append(str(error))
+
+
+def _write_manifest(home: Home, run: Run) -> None:
+    """Write what the run does now; a failure is only logged, because the end of the attempt writes all files."""
+    from jackline.exports.run_folder import write_manifest
+
+    try:
+        write_manifest(home.store(), run, home.folder(run.id))
+    except NotWritten as error:
+        LOG.warning(str(error))
 
 
 def _export(home: Home, run: Run) -> None:

@@ -206,6 +206,8 @@ class LiveRuntime:
                 if self._job is not None and self._job.child is not None:
                     self._job.child.stop(run.spec.grace_ms)
         self._settings.on_change()  # again: executing may have stored more
+        if not isinstance(command, Recover | StopWork):
+            self._settings.on_phase(self._run)
 
     def next_input(self) -> RunInput:
         """Wait for the next input; a timeout is one, too. Raises the error of a helper thread."""

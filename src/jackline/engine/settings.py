@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from jackline.domain.adapter import Adapter, UntrustedSettings
-    from jackline.domain.records import Spec
+    from jackline.domain.records import Run, Spec
 
 _INHERITED = (
     "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL", "NO_COLOR",
@@ -41,6 +41,7 @@ class EngineSettings(NamedTuple):
     other_host_s: float = 0  # after which a probe is believed about a call of another host; 0: a person decides
     preload: Callable[[], object] = lambda: None  # called once the agent runs, to use the waiting time
     on_change: Callable[[], object] = lambda: None  # called after each step of a run; it must not block
+    on_phase: Callable[[Run], object] = lambda _run: None  # called after a turn, a check or a publication has started
     warn: Callable[[str], object] = lambda _text: None  # tells the person something that does not stop the work
     database: str = ""  # the address for `jackline` inside a run, if it needs one; never with a password
     server: tuple[str, ...] = ()  # the command of jackline's MCP server; empty: agents get none

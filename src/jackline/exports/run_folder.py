@@ -23,6 +23,7 @@ from jackline.files import (
     write_file,
     write_pieces,
     write_symlink,
+    write_volatile,
 )
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ def export_run(store: Store, run: Run, home: str, database: str = "") -> str:
     make_private_folder(links)
     write_symlink(os.path.join("..", "..", "..", "runs", run.id), os.path.join(links, run.id))
     return folder
+
+
+def write_manifest(store: Store, run: Run, folder: str) -> None:
+    """Write the manifest alone, while the run works. It does not wait for the disk: `export_run` writes it again."""
+    write_volatile(os.path.join(folder, manifest.FILE), manifest.load_run_manifest(store, run).to_json().encode())
 
 
 def make_path_component(name: str) -> str:
