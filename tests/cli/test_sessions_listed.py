@@ -7,7 +7,10 @@ import os
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from tests.cli.place import SAY, Place, is_one_line
+from tests.cli.test_compare import make_git
 from tests.cli.test_terminal import Terminal
 from tests.support.skips import obey_permissions
 
@@ -101,6 +104,30 @@ def test_every_cli_newest_first(place: Place) -> None:
     assert lines[0].startswith("opencode  ses_1  ")
     assert any(line.startswith(f"claude  {CLAUDE}  ") for line in lines)
     assert all(line.isprintable() and (len(line) < 60 or CLAUDE in line or "--session" in line) for line in lines)
+
+
+@pytest.mark.parametrize(("agent", "session"), [("claude", CLAUDE), ("gemini", GEMINI), ("qwen", QWEN)])
+def test_a_session_of_another_folder_is_refused(place: Place, agent: str, session: str) -> None:
+    write_all(place)
+    words = ("enqueue", "x", "--agent", agent, "--session", session)
+    other = place.folder / "other"
+    other.mkdir()
+    refused = place.type(*words, "--workspace", str(other))
+    assert (refused.code, is_one_line(refused)) == (2, True), refused
+    assert f"finds session {session} only in {place.repository}" in refused.err
+    assert f"--workspace {place.repository}" in refused.err
+    assert place.type(*words).code == 0
+    unknown = place.type(*words[:-1], "00000000-0000-4000-8000-000000000000", "--workspace", str(other))
+    assert unknown.code == 0, unknown  # its files may be elsewhere: the agent tells
+
+
+def test_such_a_session_does_not_follow_into_a_worktree(place: Place) -> None:
+    write_all(place)
+    make_git(place)
+    words = ("enqueue", "x", "--worktree", "--session")
+    refused = place.type(*words, CLAUDE, "--agent", "claude")
+    assert (refused.code, "remove --session or --worktree" in refused.err) == (2, True), refused
+    assert place.type(*words, CODEX, "--agent", "codex").code == 0
 
 
 def test_broken_huge_linked_and_forbidden_files(place: Place) -> None:

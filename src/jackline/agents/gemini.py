@@ -48,6 +48,7 @@ DECLARATION = Declaration(
     gate_reason="it reports calls when they start and asks no gate: calls are recorded, not held back",
     chooses_session=True,
     resumes=True,
+    binds_sessions=True,
     prices="gemini",
     minimum=(0, 61, 0),
     install="npm install -g @google/gemini-cli",

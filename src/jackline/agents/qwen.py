@@ -56,6 +56,7 @@ DECLARATION = Declaration(
     gate_reason="it reports calls when they start and asks no gate: calls are recorded, not held back",
     chooses_session=True,
     resumes=True,
+    binds_sessions=True,
     forks=True,
     live_usage=True,
     prices="qwen",

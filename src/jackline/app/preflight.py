@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline.app import agents
 from jackline.domain.states import ACTIVE
 from jackline.errors import AgentUnavailable, SessionTaken, UsageError
+from jackline.extensions import call_hook
 from jackline.store.models import RunQuery
 from jackline.worktrees import find_settings_folder, find_worktree
 
@@ -86,12 +88,33 @@ def refuse_taken_session(home: Home, spec: Spec) -> None:
     """UsageError if the session cannot be adopted, or belongs to a run that has not ended."""
     if not spec.session:
         return
-    if not agents.load_adapter(home.config, spec.agent).declaration.resumes:
+    declaration = agents.load_adapter(home.config, spec.agent).declaration
+    if not declaration.resumes:
         raise UsageError(f"{spec.agent} cannot continue a session: remove --session")
+    if declaration.binds_sessions:
+        _refuse_other_folder(home, spec)
     for row in home.list_runs(RunQuery(states=tuple(sorted(ACTIVE)), session=spec.session)):
         # Whichever agent works on that run now.
         if home.store().records.get_sessions(row.id).get(spec.agent) == spec.session:
             raise SessionTaken(spec.session, owner=row.id)
+
+
+def _refuse_other_folder(home: Home, spec: Spec) -> None:
+    """UsageError if the agent would not find the session where the run works."""
+    if spec.worktree.name:
+        raise UsageError(
+            f"{spec.agent} finds a session only in the folder in which it was started: remove --session or --worktree"
+        )
+    folders = [
+        one
+        for found in call_hook("session_folders", home.config, os.environ, spec.agent, spec.session)
+        for one in found
+    ]
+    if folders and os.path.realpath(spec.workspace) not in map(os.path.realpath, folders):
+        raise UsageError(
+            f"{spec.agent} finds session {spec.session} only in {folders[0]}, where it was started: "
+            f"add --workspace {shlex.quote(folders[0])}"
+        )
 
 
 def refuse_unready_workspace(request: Request, workspace: str) -> None:

@@ -92,6 +92,7 @@ class Declaration(NamedTuple):
     # The variables that decide as whom it works: its settings folder, keys and tokens. Empty: it has no accounts.
     account_variables: tuple[str, ...] = ()
     read_only: str = ""  # its own read-only mode, which is on in turns that only read; empty: it has none
+    binds_sessions: bool = False  # it finds a session only in the folder in which that was started
 
     @property
     def agent(self) -> str:

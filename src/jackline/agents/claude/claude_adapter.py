@@ -47,6 +47,7 @@ DECLARATION = Declaration(
     gate_reason="a hook asks jackline before every tool call, and blocks the call if it gets no answer",
     chooses_session=True,
     resumes=True,
+    binds_sessions=True,
     forks=True,
     cost=True,
     live_usage=True,

@@ -79,6 +79,18 @@ class SessionSearch:
             if session is not None:
                 yield session
 
+    def list_folders(self, reference: str, session: str) -> list[str]:
+        """The folders of the sessions with this id; empty if no file of the agent or account tells one."""
+        agent = reference.partition("@")[0]
+        paths = [
+            (path, at)
+            for name, root in (self._list_roots(agent) if agent in FORMATS else ())
+            for at, path in (self._list_files(agent, root) if name == reference else ())
+            if agent not in _NAMED_BY_ID or os.path.basename(path) == f"{session}.jsonl"
+        ]
+        found = (self._read_file(reference, agent, path, at) for path, at in paths)
+        return [one.folder for one in found if one is not None and one.id == session and one.folder]
+
     def _list_roots(self, agent: str) -> Iterator[tuple[str, str]]:
         """The folders of the CLI: the user's own, and those of its accounts. No file of an account is read."""
         login = load_adapter(agent).declaration.login
@@ -186,3 +198,8 @@ class SessionSearch:
             )
             for session, folder, at, text in rows
         ]
+
+
+def list_session_folders(config: Config, environ: Mapping[str, str], agent: str, session: str) -> list[str]:
+    """The folders in which sessions with this id were started, as far as the files of the CLI tell."""
+    return SessionSearch(config, environ).list_folders(agent, session)
