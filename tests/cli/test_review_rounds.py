@@ -113,6 +113,8 @@ def test_what_reviewers_block_is_merged_only_if_a_person_says_so(loop: Place) ->
     git(loop, "config", "user.name", "t")
     git(loop, "config", "user.email", "t@example.com")
     assert run(loop, "--run-id", "one", "--worktree", "tree", "--commit")["reason"] == "human"
+    refused = loop.type("findings", "one", "--accept", "it is fine")
+    assert (refused.code, "1 blocking finding: F1 (work.txt:1): dismiss" in refused.err) == (2, True), refused
     refused = loop.type("worktree", "merge", "tree")
     assert (refused.code, is_one_line(refused)) == (1, True), refused
     for words in ("1 blocking finding: F1 (work.txt:1)", "jackline findings one --dismiss F1", "--no-review"):
@@ -139,6 +141,24 @@ def test_an_unclear_answer_is_asked_for_once_more_then_a_person_decides(loop: Pl
     assert len((loop.folder / "places.txt").read_text().splitlines()) == 2
     assert "Your answer cannot be used" in (loop.folder / "review.txt").read_text()
     assert loop.type("findings", "one", "--json").json["verdicts"] == []
+    empty = loop.type("findings", "one", "--accept", " ")
+    assert (empty.code, "--accept needs a reason" in empty.err) == (2, True)
+    accepted = loop.type("findings", "one", "--accept", "read it myself")
+    assert (accepted.code, "continue: jackline resume one" in accepted.out) == (0, True), accepted
+    assert "you: accepted the work in review round 1: read it myself" in loop.type("logs", "one").out
+    assert loop.type("resume", "one", "--json").json["state"] == "succeeded"
+    assert len((loop.folder / "places.txt").read_text().splitlines()) == 2  # nobody reviewed again
+    assert loop.type("verify", "one").code == 0
+    late = loop.type("findings", "one", "--accept", "again")
+    assert (late.code, is_one_line(late)) == (2, True), late
+
+
+def test_other_files_than_those_that_were_accepted_are_reviewed(loop: Place) -> None:
+    (loop.folder / "answer.json").write_text("no idea")
+    assert run(loop, "--run-id", "one")["reason"] == "human"
+    assert loop.type("findings", "one", "--accept", "read it myself").code == 0
+    (loop.repository / "work.txt").write_text("something else\n")
+    assert loop.type("resume", "one", "--json").json["state"] == "waiting"
 
 
 def test_a_review_that_could_never_be_made_is_refused_before_the_work(loop: Place) -> None:

@@ -309,6 +309,21 @@ def test_a_malformed_verdict_is_asked_for_once_more_and_then_a_person_decides() 
     twice = drive(asked.state, done(verdict_problem="There is no verdict."))
     assert (status(twice).state, status(twice).reason) == (RunState.WAITING, WaitReason.HUMAN)
     assert "codex gave no clear verdict" in status(twice).detail
+    assert "jackline findings run --accept REASON" in status(twice).detail
+
+
+def test_a_person_accepts_what_no_reviewer_judges_clearly() -> None:
+    review = drive(begin(REVIEWED), done(), green())
+    unclear = done(verdict_problem="There is no verdict.")
+    waiting = status(drive(review.state, unclear, unclear))
+    parked = MachineState("run", REVIEWED, waiting)
+    accepted = drive(parked, Claimed(AT), Recovered(AT, tree="t1", accepted_round=1, resting={"codex": AT + 9}))
+    assert status(accepted).state is RunState.SUCCEEDED
+    earlier = drive(parked, Claimed(AT), Recovered(AT, tree="t1"))
+    assert isinstance(earlier.commands[0], StartTurn)
+    other = drive(parked, Claimed(AT), Recovered(AT, tree="t2", accepted_round=1))
+    assert isinstance(other.commands[0], RunCheck)
+    assert isinstance(drive(other.state, green("t2")).commands[0], StartTurn)  # another tree is reviewed
 
 
 def test_a_limit_of_a_reviewer_is_waited_for_and_never_handed_to_the_worker() -> None:

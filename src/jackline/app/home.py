@@ -380,6 +380,15 @@ class Home:
         self.notify_change()
         return dismissed
 
+    def accept_work(self, run: Run, reason: str) -> Run:
+        """Accept the work of a run whose reviewer gave no clear verdict; Busy if the run is being worked on."""
+        from jackline.clock import wall_ms
+
+        self.refuse_inside_run("findings --accept")
+        run = self.store(create=True).reviews.accept(run.id, reason, wall_ms())
+        self.notify_change()
+        return run
+
     def amend(self, run: Run, amendment: Amendment) -> Run:
         """Store a person's message to the run's agent and changes of the run; Busy if the run is being worked on."""
         from jackline.app.worker import amend_run

@@ -43,6 +43,7 @@ _TEXTS = {
     "cost.assumed": "{agent}'s model ({model}) has no known price: assuming ${input} and ${output} per million tokens",
     "mcp.missing": "{agent} gets no jackline tools: {reason}",
     "review.verdict": "verdict of {agent}: {outcome} (round {round}) {text}",
+    "review.accepted": "accepted the work in review round {round}: {reason}",
     "review.undone": "undid what the reviewer changed; its changes are kept: {kept}",
     "iteration.ended": "iteration {iteration} ended: {failure}: {detail}",
     "check.tree": "the proof ran on tree {tree}{named}",

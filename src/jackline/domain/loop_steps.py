@@ -195,7 +195,7 @@ def _review(state: MachineState, at: int) -> StepResult:
     """Start the next review of the round, or decide about the round."""
     spec, status = state.spec, state.status
     result = decide_round(state.round_verdicts, state.findings, spec.review_mode, len(spec.review))
-    if result is RoundResult.PASSED:
+    if result is RoundResult.PASSED or state.is_accepted:
         return _publish(state, at)
     if result is None:
         return _start_turn(state, Role.REVIEW)
@@ -218,7 +218,9 @@ def on_reviewed(state: MachineState, at: int) -> StepResult:
     if state.has_asked_again:
         reviewer = state.next_agent
         detail = f"{reviewer} gave no clear verdict in two attempts: {state.verdict_problem}"
-        return park_run(state, WaitReason.HUMAN, f"{detail} `jackline resume {state.run_id}` lets it review again")
+        accept = f"`jackline findings {state.run_id} --accept REASON` accepts the work"
+        again = f"`jackline resume {state.run_id}` lets it review again"
+        return park_run(state, WaitReason.HUMAN, f"{detail} {again}, {accept}")
     return _start_turn(state._replace(has_asked_again=True), Role.REVIEW)
 
 

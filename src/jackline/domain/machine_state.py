@@ -41,6 +41,7 @@ class MachineState(NamedTuple):
     last_iteration: Iteration | None = None  # that is over
     verdicts: tuple[Verdict, ...] = ()  # of all rounds
     findings: tuple[Finding, ...] = ()
+    accepted_round: int = 0  # the last review round in which a person has accepted the work
     verdict_problem: str = ""  # why the last answer of a reviewer was not a verdict
     has_asked_again: bool = False  # a reviewer was asked once more for its verdict
     has_void_proof: bool = False  # the proof was void: tracked files changed while it ran
@@ -67,6 +68,11 @@ class MachineState(NamedTuple):
     def round_verdicts(self) -> tuple[Verdict, ...]:
         """The verdicts of the current review round."""
         return tuple(one for one in self.verdicts if one.review_round == self.status.review_round)
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether a person has accepted the work in the current review round; another tree is another round."""
+        return self.status.goal is Phase.REVIEWING and 0 < self.accepted_round == self.status.review_round
 
     @property
     def next_agent(self) -> str:

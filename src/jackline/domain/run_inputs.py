@@ -68,6 +68,7 @@ class Recovered(NamedTuple):
     last_iteration: Iteration | None = None  # that is over
     verdicts: tuple[Verdict, ...] = ()
     findings: tuple[Finding, ...] = ()
+    accepted_round: int = 0  # the last review round in which a person has accepted the work
 
 
 class TurnEnded(NamedTuple):

@@ -102,6 +102,7 @@ def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
         last_iteration=event.last_iteration or state.last_iteration,
         verdicts=event.verdicts,
         findings=event.findings,
+        accepted_round=event.accepted_round,
     )
     commits = {"commits": event.commits} if event.commits else {}
     fact = Fact("recovery.ended", {"doubts": list(event.doubts), **commits})
@@ -199,7 +200,7 @@ def _continue(state: MachineState, at: int) -> StepResult:
     if state.outcome is not None:
         return _on_outcome(state._replace(outcome=None), state.outcome, at)
     agent, is_review = state.next_agent, state.status.goal is Phase.REVIEWING
-    if state.status.goal in _TURN_GOALS and state.resting.get(agent, 0) > at:
+    if state.status.goal in _TURN_GOALS and not state.is_accepted and state.resting.get(agent, 0) > at:
         switched = None if is_review else switch_agent(state, "it is resting", at, tried=False)
         if switched is not None:
             return prepend_fact(switched[1], proceed(switched[0], at))

@@ -177,4 +177,5 @@ class AttemptRecovery:
             verdicts=tuple(reviews.list_verdicts(run.id)) if has_reviewers else (),
             findings=tuple(reviews.list_findings(run.id)) if has_reviewers else (),
             tree=self._services.workspace.read_tree() if is_reviewing else "",
+            accepted_round=reviews.find_accepted_round(run.id) if is_reviewing else 0,
         )

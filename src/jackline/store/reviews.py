@@ -1,13 +1,14 @@
-"""Iterations of a run and what its reviewers said, which workers write; and findings that people dismiss."""
+"""Iterations and what reviewers said, which workers write; findings that people dismiss, and work that they accept."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
-from jackline.domain.events import PERSON, Fact
+from jackline.domain.events import PERSON, Event, Fact
 from jackline.domain.records import Finding, Iteration, Run, Verdict
-from jackline.domain.review import DISMISSED, OPEN
-from jackline.domain.states import RunState
+from jackline.domain.review import DISMISSED, OPEN, describe_blocking, find_blocking
+from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.errors import NotFound, Refused
 from jackline.store import rows
 from jackline.store.driver import clean
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.store.driver import Statements
+
+
+_ACCEPTED = "review.accepted"
 
 
 class Reviews(StorePart):
@@ -39,6 +43,33 @@ class Reviews(StorePart):
         """The findings of the run's reviewers, oldest first."""
         return self._driver.read(lambda statements: _read_findings(statements, run_id))
 
+    def find_accepted_round(self, run_id: str) -> int:
+        """The last review round in which a person has accepted the work; 0: none."""
+        row = self._one("last_event_of_kind", {"stream": clean(run_id), "kind": _ACCEPTED})
+        return int(json.loads(Event(*row).data)["round"]) if row else 0
+
+    def accept(self, run_id: str, reason: str, at: int) -> Run:
+        """A person accepts the work of the current review round, although a reviewer gave no clear verdict.
+
+        Busy if the run is being worked on, Refused if it does not wait for such a decision.
+        """
+        redacted = clean(self.redactor.redact(reason))
+        return self._driver.write(lambda statements: self._accept(statements, run_id, redacted, at))
+
+    def _accept(self, statements: Statements, run_id: str, reason: str, at: int) -> Run:
+        run = self._locked(statements, run_id)
+        self._refuse_busy(statements, run, run_id)
+        status = run.status
+        if (status.state, status.reason, status.goal) != (RunState.WAITING, WaitReason.HUMAN, Phase.REVIEWING):
+            raise Refused(f"run {run_id} does not wait for a decision about its review: there is nothing to accept")
+        findings = _read_findings(statements, run_id)
+        if blocking := find_blocking(findings):
+            dismiss = f"`jackline findings {run_id} --dismiss {blocking[0].id} --reason TEXT`"
+            raise Refused(f"{describe_blocking(findings)}: dismiss what is wrong first, {dismiss}")
+        fact = Fact(_ACCEPTED, {"round": status.review_round, "tree": status.tree, "reason": reason})
+        append_run_events(statements, run, (fact,), at, PERSON)
+        return self._found(statements, run_id)
+
     def dismiss(self, run_id: str, ids: Sequence[str], reason: str, at: int) -> tuple[list[Finding], Run]:
         """A person drops open findings, such as F2; all of them or none. Returns them and the run.
 
@@ -47,16 +78,20 @@ class Reviews(StorePart):
         redacted = clean(self.redactor.redact(reason))
         return self._driver.write(lambda statements: self._dismiss(statements, run_id, ids, redacted, at))
 
+    def _refuse_busy(self, statements: Statements, run: Run, run_id: str) -> None:
+        from jackline.store.leases import refuse_claim
+
+        refuse_claim(statements, run, {"id": run_id, **statements.clock()}, None)
+
     def _dismiss(
         self, statements: Statements, run_id: str, ids: Sequence[str], reason: str, at: int
     ) -> tuple[list[Finding], Run]:
-        from jackline.store.leases import refuse_claim
         from jackline.store.record_digests import cover, digest_finding
 
         run = self._locked(statements, run_id)
         if run.status.state in {RunState.SUCCEEDED, RunState.CANCELLED}:
             raise Refused(f"run {run_id} is {run.status.state}: its findings decide nothing any more")
-        refuse_claim(statements, run, {"id": run_id, **statements.clock()}, None)
+        self._refuse_busy(statements, run, run_id)
         known = {finding.id: finding for finding in _read_findings(statements, run_id)}
         dismissed = [
             _require_open(known, one, run_id)._replace(

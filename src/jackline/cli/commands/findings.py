@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
     from jackline.domain.records import Run
 
-INSIDE_RUN = ("*",)  # reading; --dismiss is refused by the home
+INSIDE_RUN = ("*",)  # reading; --dismiss and --accept are refused by the home
 
 
 def configure(parser: CommandParser) -> None:
@@ -26,17 +26,32 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--dismiss", metavar="FINDING", nargs="+", help="drop open findings, such as F2: they no longer block the run"
     )
+    parser.add_argument(
+        "--accept", metavar="REASON", help="accept the work of a run whose reviewer gives no clear verdict"
+    )
     parser.add_argument("--reason", metavar="TEXT", help="with --dismiss: why; reviewers get to read it")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
+    _check_decision(args)
+    run = find_run(home, args.run)
+    if args.accept is not None:
+        return _accept(args, home, run, out)
+    return _dismiss(args, home, run, out) if args.dismiss else _list(home, run, out)
+
+
+def _check_decision(args: Namespace) -> None:
     if args.reason is not None and not args.dismiss:
         raise UsageError("--reason is for --dismiss")
     if args.dismiss and not (args.reason or "").strip():
         raise UsageError("--dismiss needs a reason: add --reason TEXT")
-    run = find_run(home, args.run)
-    if args.dismiss:
-        return _dismiss(args, home, run, out)
+    if args.accept is not None and args.dismiss:
+        raise UsageError("--accept and --dismiss are two decisions: dismiss first, then accept if that is still needed")
+    if args.accept is not None and not args.accept.strip():
+        raise UsageError("--accept needs a reason: write why the work is good")
+
+
+def _list(home: Home, run: Run, out: Output) -> int:
     verdicts, findings = home.store().reviews.list_verdicts(run.id), home.store().reviews.list_findings(run.id)
     if out.json:
         out.print_json({"run": run.id, "verdicts": to_json_values(verdicts), "findings": _to_json(findings)})
@@ -62,6 +77,17 @@ def _dismiss(args: Namespace, home: Home, run: Run, out: Output) -> int:
         out.print_json({"run": run_to_json(home, run), "findings": _to_json(dismissed)})
         return 0
     out.print_line(f"dismissed: {', '.join(finding.id for finding in dismissed)}")
+    for line in status_text.list_next_steps(home, run, out):
+        out.print_line(f"  {line}")
+    return 0
+
+
+def _accept(args: Namespace, home: Home, run: Run, out: Output) -> int:
+    run = home.accept_work(run, args.accept.strip())
+    if out.json:
+        out.print_json({"run": run_to_json(home, run), "accepted_round": run.status.review_round})
+        return 0
+    out.print_line(f"accepted: the work in review round {run.status.review_round}")
     for line in status_text.list_next_steps(home, run, out):
         out.print_line(f"  {line}")
     return 0
