@@ -134,6 +134,19 @@ def test_a_resume_gives_new_rounds_and_a_finding_is_resolved(loop: Place) -> Non
     assert "PASS" in (loop.home / "runs" / "one" / "transcript.jsonl").read_text()
 
 
+def test_a_program_may_print_its_verdict_over_several_lines(loop: Place) -> None:
+    texts = [f"{number} {'x' * 1_900}" for number in (1, 2, 3)]
+    found = [{"severity": "blocking", "file": "work.txt", "text": text} for text in texts]
+    verdict = {"verdict": "fail", "findings": found}
+    (loop.folder / "answer.json").write_text(f"I have read it.\n\n```json\n{json.dumps(verdict, indent=2)}\n```\n")
+    run(loop, "--run-id", "one", "--review-rounds", "1")
+    listed = loop.type("findings", "one", "--json").json
+    assert [one["text"] for one in listed["findings"]] == texts
+    answer(loop, verdict)  # one long line
+    loop.type("resume", "one")
+    assert len(loop.type("findings", "one", "--json").json["verdicts"]) == 2
+
+
 def test_an_unclear_answer_is_asked_for_once_more_then_a_person_decides(loop: Place) -> None:
     (loop.folder / "answer.json").write_text("2 passed, 1 failed")
     ended = run(loop, "--run-id", "one")

@@ -12,6 +12,8 @@ from jackline.domain.outcome import AgentEvent, Exit, Outcome
 from jackline.domain.states import Failure, WaitReason
 from jackline.errors import UsageError
 
+LINE = {"line": True}
+
 
 def request(*words: str, prompt: str = "do it") -> TurnRequest:
     return TurnRequest("r1", 1, 1, "work", prompt, "/w", "/f", "/g", "t0", session="s1", arguments=words)
@@ -40,11 +42,11 @@ def test_what_is_filled_in_is_never_a_placeholder(word: str, prompt: str) -> Non
     [
         (b"", ()),
         (b"  \n", ()),
-        (b"words\r\n", (AgentEvent("message", "words"),)),
-        (b"\xff\0", (AgentEvent("message", "\ufffd\ufffd"),)),
+        (b"  words\r\n", (AgentEvent("message", "  words", LINE),)),
+        (b"\xff\0", (AgentEvent("message", "\ufffd\ufffd", LINE),)),
         (b'{"type": "end"}', (AgentEvent("end", "", {}),)),
-        (b'{"type": "other"}', (AgentEvent("message", '{"type": "other"}'),)),
-        (b"x" * 9_999, (AgentEvent("message", "x" * 4_000),)),
+        (b'{"type": "other"}', (AgentEvent("message", '{"type": "other"}', LINE),)),
+        (b"x" * 9_999, (AgentEvent("message", "x" * 9_999, LINE),)),
     ],
 )
 def test_lines(line: bytes, heard: tuple[AgentEvent, ...]) -> None:

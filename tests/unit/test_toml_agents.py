@@ -88,7 +88,7 @@ def test_a_described_agent_that_prints_text() -> None:
         False,
         (),
     )
-    assert plain.parse(b"plain words") == (AgentEvent("message", "plain words"),)
+    assert plain.parse(b"plain words") == (AgentEvent("message", "plain words", {"line": True}),)
     assert plain.classify(Exit(0), (), "").failure is None
 
 

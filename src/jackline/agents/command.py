@@ -1,4 +1,4 @@
-"""Any command line as an agent: the prompt on standard input, the output as messages, the exit code as outcome. Pure.
+"""Any command line as an agent: the prompt on standard input, the output as message, the exit code as outcome. Pure.
 
 A custom agent may print jackline's event lines (agent_events.py) among its text, and ask the gate.
 """
@@ -30,7 +30,6 @@ DECLARATION = Declaration(
     is_named_by_arguments=True,
 )
 _PLACEHOLDER = re.compile(r"\{(prompt|workspace|session|model|folder)\}")
-_LONGEST_TEXT = 4_000
 
 
 class CommandAdapter:
@@ -69,12 +68,12 @@ def launch(request: TurnRequest, words: Sequence[str]) -> Launch:
 
 
 def parse(line: bytes) -> tuple[AgentEvent, ...]:
-    """Parse an event line; any other line is a message."""
+    """Parse an event line; any other line belongs to a message."""
     events = agent_events.parse_event_line(line)
     if events is not RAW:
         return events
-    text = line.decode("utf-8", "replace").replace("\0", "\ufffd").strip()
-    return (AgentEvent(kind="message", text=text[:_LONGEST_TEXT]),)
+    text = line.decode("utf-8", "replace").replace("\0", "\ufffd").rstrip()
+    return (AgentEvent(kind="message", text=text, data={"line": True}),)  # the next line continues the text
 
 
 def classify(exit_: Exit, events: tuple[AgentEvent, ...], tail: str) -> Outcome:

@@ -45,7 +45,7 @@ _MAX_LINE = 300  # characters of a call in a pipe
 def print_outcome(home: Home, run: Run, out: Output, code: int, *, shown: str = "") -> int:
     """Print how `run` or `resume` ended, as a short summary or as one JSON object, and return the exit code.
 
-    `shown` are the words of the agent that a terminal shows last: they are not printed twice.
+    `shown` are the words of the agent that a terminal shows last: a message that ends with them is not printed twice.
     """
     if out.json:
         tally = home.store().calls.tally(run.id)
@@ -53,7 +53,8 @@ def print_outcome(home: Home, run: Run, out: Output, code: int, *, shown: str = 
         return code
     turns = home.store().records.list_turns(run.id)
     message = find_last_message(turns)
-    is_shown = out.stdout.is_terminal and out.stderr.is_terminal and shown.strip() == message.strip()
+    was_shown = message.strip().endswith(shown.strip()) if shown.strip() else not message.strip()
+    is_shown = out.stdout.is_terminal and out.stderr.is_terminal and was_shown
     if not (out.quiet or is_shown):
         print_message(message, out)
     out.print_line(f"run {run.id} (#{run.number}) {format_state(run, out)}")

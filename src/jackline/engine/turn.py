@@ -229,10 +229,11 @@ class TurnJob:
 
     def _keep_message(self, event: AgentEvent) -> None:
         """Keep the last message; some agents print it in pieces, one line after the other."""
-        is_piece = event.kind == "message" and event.data.get("delta") is True
+        is_line = event.kind == "message" and event.data.get("line") is True
+        is_piece = is_line or (event.kind == "message" and event.data.get("delta") is True)
         if event.kind == "message":
             before = self._turn.last_message if is_piece and self._in_pieces else ""
-            text = before + event.text
+            text = f"{before}\n{event.text}" if before and is_line else before + event.text
             if len(text) > _TEXT:  # redacted before it is cut: the redactor would not recognize half a secret
                 text = cut_message(self._redactor.redact(text), self._turn.role)
             self._turn = self._turn._replace(last_message=text)
