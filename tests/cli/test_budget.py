@@ -130,6 +130,21 @@ def test_a_day_that_is_spent_parks_every_run_until_the_next_one(place: Place) ->
     assert place.type("resume", "4", environ={"JACKLINE_MAX_USD_PER_DAY": "2"}).code == 0
 
 
+def test_queued_runs_stay_in_the_queue_while_the_day_is_spent(place: Place) -> None:
+    assert place.play(spend(1.1)).code == 0
+    script = place.script({"say": "hello"}, name="queued.json")
+    for name in ("one", "two"):
+        assert place.type("enqueue", "--script", script, "--run-id", name, environ=DAY).code == 0
+    free = ("enqueue", "free", "--agent", "command", "--run-id", "free", *elsewhere(place), "--", "true")
+    assert place.type(*free, environ=DAY).code == 0
+    assert place.type("serve", "--once", environ=DAY).code == 0
+    rows = {row["id"]: row for row in place.type("list", "--all-repos", "--json").rows}
+    assert [rows[name]["state"] for name in ("one", "two", "free")] == ["queued", "queued", "succeeded"]
+    assert "the day's budget is spent" in place.type("list", "--queue", environ=DAY).out
+    assert place.type("serve", "--once", environ={"JACKLINE_MAX_USD_PER_DAY": "2"}).code == 0
+    assert place.type("show", "two", "--json").json["state"] == "succeeded"
+
+
 def test_a_running_turn_reserves_its_budget_for_itself(place: Place) -> None:
     waits = {"wait_for": {"file": place.path("go"), "seconds": 60}}
     first = place.start_playing({"touch": place.path("begun")}, waits, spend(0.1), environ=DAY)

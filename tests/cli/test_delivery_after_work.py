@@ -187,6 +187,15 @@ def test_a_run_that_waits_names_the_call_and_the_command_that_answers(place: Pla
         assert server.wait_for_messages(TOPIC, 2)[1]["title"] == "scripted/adhoc: cancelled"
 
 
+def test_a_run_that_continues_by_itself_is_not_urgent(place: Place) -> None:
+    day = {"JACKLINE_MAX_USD_PER_DAY": "1"}
+    with NtfyServer() as server:
+        set_up(place, ntfy_table(server, 'kinds = ["run.waiting.budget"]'))
+        assert place.play({"usage": {"input": 10, "output": 1, "usd": 1.1}}, environ=day).code == 15
+        (message,) = server.list_messages(TOPIC)
+        assert message["priority"] == 2
+
+
 def test_a_run_that_waits_in_its_process_reports_before_it_waits(place: Place) -> None:
     """With --on-ask wait the command does not end before the answer, and the answer needs the notice."""
     call = {"call": {"tool": "send", "input": {"to": "ada"}, "run": "true"}}

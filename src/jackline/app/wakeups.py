@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from jackline.clock import host_name
 from jackline.domain.limit_gate import LimitProbe, decide_start, find_spread_out
-from jackline.domain.states import WaitReason
+from jackline.domain.states import RunState, WaitReason
 from jackline.engine.owner_lock import has_waiter
 from jackline.engine.workspace_guard import continues_itself, is_of_this_boot
+from jackline.errors import AgentUnavailable, UsageError
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -65,8 +66,23 @@ def _leave_to_others(home: Home, found: list[DueCandidate]) -> list[DueCandidate
     return kept
 
 
+def waits_for_day_budget(home: Home, run: Run, at: int) -> bool:
+    """Whether the run's first turn would find that the day's budget is spent; an agent without costs needs none."""
+    from jackline.app.agents import load_adapter
+
+    if _has_day_budget(home, at):
+        return False
+    try:
+        declaration = load_adapter(home.config, run.agent).declaration
+    except (AgentUnavailable, UsageError):  # the attempt reports it
+        return False
+    return bool(declaration.tokens or declaration.cost)
+
+
 class LimitGate:
     """Lets runs start unless their agents rest after a limit; several services may ask at once.
+
+    A queued run also waits while the day's budget is spent.
 
     Open one for each look for work, and ask about each run that is not lost just before it starts, in the order of the
     candidates and only if nothing else keeps it from starting. `again_at` is when to look again for those that wait.
@@ -74,13 +90,15 @@ class LimitGate:
 
     def __init__(self, home: Home, at: int) -> None:
         """Read the health of all agents once."""
-        self._wakeups, self._at = home.store().wakeups, at
+        self._home, self._wakeups, self._at = home, home.store().wakeups, at
         self._health = home.store().records.get_health()
         self._probes = {one.agent: one for one in self._wakeups.list_probes()} if self._health else {}
         self.again_at: int | None = None
 
     def lets_start(self, run: Run) -> bool:
         """Whether the run may start now. The first one after a limit is recorded: the others wait for its agent."""
+        if run.status.state is RunState.QUEUED and waits_for_day_budget(self._home, run, self._at):
+            return False
         decided = decide_start(run.id, run.spec.agents, run.agent, self._health, self._probes, self._at)
         if not decided.starts:
             self.again_at = min(self.again_at or decided.again_at, decided.again_at)

@@ -50,10 +50,22 @@ def describe_waits(
     open_ids = [wait.entry.run_id for wait, why in found if not why]
     resets = home.store().wakeups.find_resets(open_ids, now)
     others = {run_id: f"limit until {format_time(reset, now)}" for run_id, reset in resets.items()}
+    others |= _find_without_budget(home, open_ids, now)
     others |= _find_busy(home, open_ids)
     failures = call_hook("start_failures", home) if open_ids else []
     others |= {run_id: f"cannot start: {why}" for one in failures for run_id, why in one.items()}
     return [(wait, why or others.get(wait.entry.run_id, "")) for wait, why in found]
+
+
+def _find_without_budget(home: Home, run_ids: Sequence[str], now: int) -> dict[str, str]:
+    """The runs that wait for the day's budget, each with a description."""
+    if not run_ids or not home.config.get_float("max_usd_per_day"):
+        return {}
+    from jackline.app.wakeups import waits_for_day_budget
+
+    runs = (home.store().runs.get(run_id) for run_id in run_ids)
+    waiting = (run for run in runs if run is not None and waits_for_day_budget(home, run, now))
+    return {run.id: "the day's budget is spent" for run in waiting}
 
 
 def _find_busy(home: Home, run_ids: Sequence[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from jackline.app.inbox import KINDS, find_login, list_run_entries
 from jackline.domain.states import PERSON_NEEDED, TERMINAL, Failure, Proof, RunState
 from jackline.errors import MessageNotNeeded
 from jackline.extensions import call_hook
-from jackline.features.notify.channel import ChannelMessage, find_priority, find_tag
+from jackline.features.notify.channel import LOW, ChannelMessage, find_priority, find_tag
 from jackline.formatting import format_command, format_cost, format_duration, make_printable, make_readable
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def build_message(home: Home, notice: OutboxNotice, channel: Channel) -> Channel
         body=make_readable(redact("\n".join(lines))),
         created_at=notice.created_at,
         subject=notice.subject,
-        priority=find_priority(channel, notice.kind, notice.priority),
+        priority=find_priority(channel, notice.kind, notice.priority or _find_own_priority(run, notice)),
         tags=(find_tag(notice.kind), *(make_printable(word) for word in notice.labels.split())),
         labels=list_labels(notice, run),
     )
@@ -66,6 +66,13 @@ def build_message(home: Home, notice: OutboxNotice, channel: Channel) -> Channel
     for changed in call_hook("channel_message", home, message, channel):
         message = changed
     return message
+
+
+def _find_own_priority(run: Run | None, notice: OutboxNotice) -> str:
+    """A run that waits for a time continues by itself, unless a person could answer it first."""
+    if run is None or run.status.wake_at is None or not _is_current(run, notice):
+        return ""
+    return "" if run.status.reason in PERSON_NEEDED else LOW
 
 
 def _is_current(run: Run, notice: OutboxNotice) -> bool:
