@@ -130,10 +130,13 @@ def test_a_ping_that_is_stuck_is_listed_by_its_run(place: Place, pings: PingServ
     listed = place.type("notices", "--stuck")
     assert "ping.success" in listed.out
     assert "the server answered 404" in listed.err
-    (start, end) = sorted(place.type("notices", "--stuck", "--json").rows, key=lambda row: str(row["kind"]))
-    assert (start["kind"], end["kind"], end["subject"]) == ("ping.start", "ping.success", "run:one")
+    rows = place.type("notices", "--stuck", "--json").rows  # that of the start may be dropped: it came too late
+    (end,) = (row for row in rows if row["kind"] == "ping.success")
+    assert end["subject"] == "run:one"
     beat = place.type("heartbeat")
-    assert (beat.code, beat.out) == (1, "2 pings not delivered: jackline notices --stuck\n")
+    assert beat.code == 1
+    assert beat.out.endswith(" not delivered: jackline notices --stuck\n")
+    assert "notice " not in beat.out
     assert SECRET not in listed.out + listed.err + str(end) + beat.out
     pings.answer, pings.seen = 200, []
     retried = place.type("notices", "--retry", str(end["id"]))
