@@ -51,7 +51,7 @@ def test_the_next_prompt_has_the_message(place: Place, words: tuple[str, ...], s
     assert "A person sent this message." in second
     assert "\ndo it\ndifferently\n" in second
     place.type("resume", "r")
-    assert "differently" not in prompts(place)[-1]
+    assert "\ndo it\ndifferently\n" in prompts(place)[-1]  # that turn was killed before the model answered
     assert [one["text"] for one in events(place, "run.message")] == ["do it\ndifferently"]
     assert place.type("verify", "r").code == 0
 

@@ -13,7 +13,7 @@ from jackline.agents.scripted.scripted_adapter import ADAPTER as SCRIPTED
 from jackline.domain.adapter import Adapter
 from jackline.domain.changes import Changes
 from jackline.domain.limits import Spent
-from jackline.domain.records import Call, Check, Finding, Iteration, Lease, Run, RunStatus, Spec, Turn
+from jackline.domain.records import Call, Check, Finding, Iteration, Lease, Message, Run, RunStatus, Spec, Turn
 from jackline.domain.run_inputs import StartTurn
 from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
 from jackline.engine.launch import LaunchContext, TurnPlan, plan_turn
@@ -38,6 +38,7 @@ class Known:
         cases: tuple[str, ...] = (),
         over: Iteration | None = None,
         findings: tuple[Finding, ...] = (),
+        messages: tuple[Message, ...] = (),
         **sessions: str,
     ) -> None:
         self._turns, self._forced, self._sessions = list(turns), list(forced), sessions
@@ -48,7 +49,7 @@ class Known:
         self.amendments: Known = self
         self.reviews: Known = self
         self.driver = None
-        self._over, self._findings = over, list(findings)
+        self._over, self._findings, self._messages = over, list(findings), list(messages)
 
     def get_sessions(self, _run: str) -> dict[str, str]:
         return self._sessions
@@ -77,8 +78,8 @@ class Known:
     def get_changes(self, _run: str) -> Changes:
         return Changes()
 
-    def list_messages(self, _run: str) -> list[Any]:
-        return []
+    def list_messages(self, _run: str) -> list[Message]:
+        return self._messages
 
     def list_checks(self, _run: str) -> list[Check]:
         return self._checks
@@ -273,6 +274,21 @@ def test_who_was_killed_before_it_could_read_what_is_wrong_is_told_again() -> No
         told = planned(known, 3, iteration=2).turn.prompt
         assert "    2 failed" in told.splitlines()
         assert "Iteration 2 begins." in told
+
+
+def test_a_message_of_a_person_is_told_again_to_who_was_killed_before_it_could_read_it() -> None:
+    asked = Message("r", 1, "use tabs", AT, turn=2)
+    killed: dict[str, Any] = {"ended_at": None, "exit_code": None}
+    for printed in (0, 200):
+        unread = Known(ended(1), ended(2, stdout_bytes=printed, **killed), messages=(asked,), claude="s1")
+        assert "use tabs" in planned(unread, 3).turn.prompt
+    for read in (ended(2), ended(2, last_message="I do", **killed), ended(2, spent=Spent(tokens_output=5), **killed)):
+        known = Known(ended(1), read, messages=(asked,), claude="s1")
+        assert "use tabs" not in planned(known, 3).turn.prompt
+    called = Known(
+        ended(1), ended(2, **killed), messages=(asked,), forced=(cut_off("one", "k")._replace(turn=2),), claude="s1"
+    )
+    assert "use tabs" not in planned(called, 3).turn.prompt
 
 
 def test_a_plan_is_carried_out_in_its_own_session_or_told_to_another() -> None:

@@ -10,7 +10,7 @@ from jackline.domain.states import CallClass, CallState, Decision, Role
 from jackline.formatting import shorten_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from jackline.domain.records import Call, Check, Message, Receipt, Turn
 
@@ -101,9 +101,9 @@ def build_heading(messages: Sequence[Message], *, was_interrupted: bool = True) 
     return "\n".join([RESUME_HEADING if was_interrupted else _CONTINUED_HEADING, *describe_messages(messages)])
 
 
-def find_new_messages(messages: Sequence[Message], session_turns: Sequence[Turn]) -> list[Message]:
-    """The messages that a session does not know: those that no turn of it has had, unless it printed nothing."""
-    last = max((turn.number for turn in session_turns if turn.stdout_bytes), default=0)
+def find_new_messages(messages: Sequence[Message], read_turns: Iterable[int]) -> list[Message]:
+    """The messages that a session does not know; `read_turns` are its turns whose prompt the model has read."""
+    last = max(read_turns, default=0)
     return [message for message in messages if message.turn is None or message.turn > last]
 
 

@@ -25,7 +25,7 @@ from jackline.engine.repeated_calls import RepeatedCalls
 from jackline.engine.replay import ReplayQueue
 from jackline.engine.settings import new_session_id, select_variables
 from jackline.engine.turn import TurnJob, build_session_use
-from jackline.engine.work_prompt import WorkSession, build_work_prompt
+from jackline.engine.work_prompt import WorkSession, build_work_prompt, list_read
 from jackline.errors import (
     AgentUnavailable,
     DayBudgetSpent,
@@ -316,7 +316,10 @@ def plan_turn(
     forced = [store.blobs.load_call(call) for call in store.calls.list_forced(run.id)]
     interrupted = find_interrupted_calls(calls, turns, forced)
     held = adapter.declaration.gate == "enforced"
-    messages = find_new_messages(store.amendments.list_messages(run.id), shared)
+    read = {turn.number for turn in list_read(shared)}.union(
+        {turn.number for turn in shared}.intersection(call.turn for call in calls)
+    )
+    messages = find_new_messages(store.amendments.list_messages(run.id), read)
     work = WorkSession(
         agent=agent,
         role=order.role,
