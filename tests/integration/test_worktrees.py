@@ -747,3 +747,26 @@ def test_detached_commits_are_kept(scene: Scene) -> None:
     make_detached(scene)
     tip = scene.run("rev-parse", "HEAD", where=scene.path)
     assert scene.run("rev-parse", salvage_tree(scene.tree, ()).refs[0]) == tip
+    scene.run("reset", "-q", "--hard", "HEAD~1", where=scene.path)
+    make_unmerged(scene)  # another one: the first stays kept
+    scene.run("commit", "-q", "--amend", "-m", "other", where=scene.path)
+    other = scene.run("rev-parse", "HEAD", where=scene.path)
+    assert scene.run("rev-parse", salvage_tree(scene.tree, ()).refs[0]) == other
+    assert scene.run("rev-parse", f"refs/jackline/{RUN}/head") == tip
+
+
+def test_a_change_that_git_status_does_not_show_is_salvaged(scene: Scene) -> None:
+    make_hidden(scene)
+    (ref,) = salvage_tree(scene.tree, ()).refs
+    assert scene.run("show", f"{ref}:a") == "changed"
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_repositories_inside_are_named(scene: Scene, damaged: bool) -> None:
+    for name in ("inner", "below/deep", "node_modules/package"):
+        (scene.path / name).mkdir(parents=True)
+        scene.run("init", "-q", where=scene.path / name)
+        (scene.path / name / "x").write_text("x\n")
+    if damaged:
+        make_damaged(scene)
+    assert salvage_tree(scene.tree, ()).nested == ("below/deep/", "inner/")

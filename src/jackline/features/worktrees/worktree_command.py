@@ -199,13 +199,15 @@ def _salvage(tree: RunTree, home: Home, out: Output) -> int:
 
 def _describe_salvage(tree: RunTree, found: SalvagedWork) -> list[str]:
     lines = [f"kept at {ref}; get it back with `git switch -c NAME {ref}`" for ref in found.refs]
-    if not found.refs:
+    if not found.refs and not found.nested:
         lines.append("nothing is uncommitted")
     if found.branch:
         where = f"also in {found.merged}" if found.merged else "not merged"
         lines.append(f"its commits are on {found.branch} ({where})")
     elif not found.refs:
         lines.append(f"its branch {tree.row.branch} is gone, and none of its commits is known")
+    if found.nested:
+        lines.append(f"not kept, because they are repositories of their own: {join_some(found.nested, _SHOWN_FILES)}")
     if found.ignored:
         lines.append(f"not kept, because git ignores them: {join_some(found.ignored, _SHOWN_FILES)}")
     return lines

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.engine.work_backup import keep_folder, keep_registered_work, keep_work
+from jackline.engine.tree_id import describe_names
+from jackline.engine.work_backup import is_certain_cache, keep_folder, keep_registered_work, keep_work
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import RunTree
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from jackline.engine.work_backup import Backup
 
 _COMMAND = "jackline worktree salvage"
+_SHORT = 12
 
 
 class SalvagedWork(NamedTuple):
@@ -28,6 +30,7 @@ class SalvagedWork(NamedTuple):
     branch: str = ""  # its branch, if that exists
     merged: str = ""  # where the commits of the branch are, too
     ignored: tuple[str, ...] = ()  # ignored files, which are not kept
+    nested: tuple[str, ...] = ()  # folders of other repositories inside it, which are not kept
 
 
 def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
@@ -50,7 +53,25 @@ def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
         known = [one for one in reversed(commits) if states.resolve(tree.git, one)]
         refs += _keep_commit(tree, "lost", known[0]) if known else []
     merged = states.find_merge(tree.git, tip, tree.row.base_branch) if tip else ""
-    return SalvagedWork(refs=tuple(refs), branch=tree.row.branch if tip else "", merged=merged, ignored=ignored)
+    return SalvagedWork(
+        refs=tuple(refs),
+        branch=tree.row.branch if tip else "",
+        merged=merged,
+        ignored=ignored,
+        nested=tuple(_list_nested(tree.row.path)),
+    )
+
+
+def _list_nested(root: str) -> list[str]:
+    """The repositories inside a folder, submodules included; those of installed packages are caches."""
+    found = []
+    for top, folders, files in os.walk(root):
+        name = os.path.relpath(top, root)
+        if top != root and ".git" in (*folders, *files):
+            found.append(f"{name}/")
+            folders.clear()
+        folders[:] = [one for one in folders if not is_certain_cache(root, os.path.normpath(os.path.join(name, one)))]
+    return sorted(describe_names(found))
 
 
 def _keep_ready(tree: RunTree) -> list[str]:
@@ -81,6 +102,8 @@ def _keep_commit(tree: RunTree, name: str, commit: str) -> list[str]:
     if not commit or has_ref(tree.git, commit):
         return []
     ref = f"refs/jackline/{tree.run.id}/{name}"
+    if states.resolve(tree.git, ref) not in {"", commit}:  # another one was kept before
+        ref = f"{ref}-{commit[:_SHORT]}"
     if tree.git.run("update-ref", ref, commit) is None:
         raise WorktreeRefused(f"{ref} cannot be written: keep commit {commit} yourself")
     return [ref]
