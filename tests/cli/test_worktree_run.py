@@ -93,7 +93,9 @@ def test_the_agent_works_on_its_own_branch_and_the_checkout_stays(stored: Place)
     log = stored.home / "runs/r/setup.log"
     assert log.read_text().startswith("$ cat .env")
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
-    assert list_kinds(stored)[2:6] == ["recovery.started", "worktree.made", "worktree.ready", "recovery.ended"]
+    kinds = ["recovery.started", "worktree.made", "worktree.setup", "worktree.ready", "recovery.ended"]
+    assert list_kinds(stored)[2:7] == kinds
+    assert "set-up command of the worktree started: cat .env" in ended.err
     assert stored.type("verify", "r").code == 0
     refused = start(stored, "taken", run_id="first")
     assert refused.code == 0

@@ -32,6 +32,7 @@ _TEXTS = {
     "backup.made": "kept the work before {command} at {ref}",
     "worktree.made": "made worktree {path} on branch {branch} at {commit}",
     "worktree.restored": "made worktree {path} again from branch {branch} at {commit}: what was not committed is gone",
+    "worktree.setup": "set-up command of the worktree started: {command}",
     "worktree.ready": "worktree {path} is ready",
     "worktree.merged": "merged {branch} into {target}: {commit}",
     "worktree.removed": "removed worktree {path}",
@@ -84,7 +85,7 @@ _NOTABLE = frozenset(
     {
         "turn.started", "turn.idle", "stop.wanted", "cancel.requested", "agent.error", "agent.limit", "agent.retry",
         "agent.switched", "agent.compacted", "session.lost", "backup.made", "gate.advisory", "gate.settings",
-        "worktree.made", "worktree.restored", "bridge.sent",
+        "worktree.made", "worktree.restored", "worktree.setup", "bridge.sent",
         "gate.unprotected", "mcp.missing", "review.verdict", "review.undone", "finding.added", "finding.raised",
         "finding.resolved", "iteration.ended", "check.void",
         "budget.late", "budget.blind", "cost.assumed",

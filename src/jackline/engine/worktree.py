@@ -124,6 +124,7 @@ class WorktreeJob(NamedTuple):
     is_set_up: bool
     on_made: Callable[[str, str], None]  # called with `made` or `restored`, and the commit that it starts from
     on_set_up: Callable[[], None]  # called when files are copied and the set-up command has succeeded
+    on_setting_up: Callable[[], None] = lambda: None  # called before the set-up command starts
     on_kept: Callable[[str], None] = lambda _ref: None  # called with the ref of what a lost folder leaves in git
     log: str = ""  # the file for the output of the set-up command
     secrets: Iterable[str] = ()
@@ -144,6 +145,8 @@ def prepare_worktree(job: WorktreeJob) -> None:
         copy_files(job.spec.source, job.spec.path, job.spec.copy)
     except CannotCopy as error:
         raise WorktreeUnready(str(error)) from error
+    if job.spec.setup:
+        job.on_setting_up()
     _set_up(job)
     job.on_set_up()
 
@@ -272,7 +275,11 @@ def prepare_for_attempt(
         store.leases.write_change(lease, RunChange(at=now(), facts=(fact,)))
 
     def record_kept(ref: str) -> None:
-        fact = Fact("backup.made", {"call": "", "ref": ref, "command": "the worktree is made again"})
+        fact = Fact("backup.made", {"call": "", "ref": ref, "command": "git worktree add"})
+        store.leases.write_change(lease, RunChange(at=now(), facts=(fact,)))
+
+    def record_setting_up() -> None:
+        fact = Fact("worktree.setup", {"command": spec.setup})
         store.leases.write_change(lease, RunChange(at=now(), facts=(fact,)))
 
     def record_set_up() -> None:
@@ -288,6 +295,7 @@ def prepare_for_attempt(
         is_set_up=row.set_up_at is not None,
         on_made=record_made,
         on_set_up=record_set_up,
+        on_setting_up=record_setting_up,
         on_kept=record_kept,
         log=os.path.join(settings.build_folder(run.id), SETUP_LOG),
         secrets=store.redactor.values,
