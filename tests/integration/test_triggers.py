@@ -163,14 +163,29 @@ def test_a_prompt_says_whether_a_review_or_a_comment_started_the_run(
 ) -> None:
     github.writers.add("ada")
     github.add_comment(5, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")
-    review = {"databaseId": 77, "body": "Good.", "createdAt": "2026-11-01T10:00:00Z", "author": {"login": "ada"}}
-    github.pulls[0]["reviews"]["nodes"].append(review)
+    review = {"id": "R77", "databaseId": 77, "createdAt": "2026-11-01T10:00:00Z", "author": {"login": "ada"}}
+    github.bodies["R77"] = {"body": "Good."}
+    github.pulls[0]["reviews"]["nodes"] += [review, {**review, "id": "R78", "databaseId": 78}]  # without a text
     add(home, tmp_path, kind=COMMENTS, repository=github.repository)
     TriggerWatcher(home, Clock()).look()
     prompts = list_prompts(home)
     where = f"on pull request #5 of {github.repository}"
     assert f"a review comment {where}" in prompts["garden-comment-901"]
     assert f"a review {where}" in prompts["garden-review-77"]
+    assert set(prompts) == {"garden-comment-901", "garden-review-77"}
+
+
+@needs_gh
+def test_long_texts_of_strangers_hide_nothing(home: Home, tmp_path: Path, github: GitHubServer) -> None:
+    github.writers.add("ada")
+    for number in range(150):
+        github.add_comment(5, number + 1, "mallory", "x" * 65_000, "2026-11-01T10:00:00Z")
+    github.add_comment(6, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")
+    add(home, tmp_path, kind=COMMENTS, repository=github.repository)
+    TriggerWatcher(home, Clock()).look()
+    assert list(list_prompts(home)) == ["garden-comment-901"]
+    asked = [one for _, values in github.requests for name, one in values.items() if name == "id0"]
+    assert asked == ["C901"]
 
 
 @needs_gh

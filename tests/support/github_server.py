@@ -30,6 +30,7 @@ class GitHubServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.repository = "octo/garden"
         self.issues: list[dict[str, Any]] = []  # with `labels`, which the answer leaves out
         self.pulls: list[dict[str, Any]] = []
+        self.bodies: dict[str, dict[str, str]] = {}  # by GraphQL id
         self.writers: set[str] = set()
         self.permission_codes: dict[str, int] = {}  # the answer for a login; 0: the connection is closed
         self.is_broken = False
@@ -41,13 +42,15 @@ class GitHubServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def add_issue(self, number: int, author: str, label: str, title: str = "A title", body: str = "A text") -> None:
-        fields = {"number": number, "title": title, "body": body, "author": {"login": author}}
+        self.bodies[f"I{number}"] = {"body": body}
+        fields = {"id": f"I{number}", "number": number, "title": title, "author": {"login": author}}
         url = f"https://github.com/{self.repository}/issues/{number}"
         self.issues.append({**fields, "url": url, "labels": [label]})
 
     def add_comment(self, number: int, comment: int, author: str, body: str, at: str) -> None:
         url = f"https://github.com/{self.repository}/pull/{number}"
-        fields = {"databaseId": comment, "body": body, "url": f"{url}#r{comment}", "createdAt": at}
+        self.bodies[f"C{comment}"] = {"body": body}
+        fields = {"id": f"C{comment}", "databaseId": comment, "url": f"{url}#r{comment}", "createdAt": at}
         node = {**fields, "author": {"login": author}, "path": "src/tree.py", "line": 7}
         thread = {"isResolved": False, "comments": {"nodes": [node]}}
         names = {"number": number, "title": "A change", "url": url, "headRefName": "grow-tree"}
@@ -87,6 +90,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.requests.append((self.path, values))
         if self.server.is_broken:
             self._answer(502, {"message": "Bad gateway"})
+            return
+        if "node(id:" in asked["query"]:
+            data = {name.replace("id", "node"): self.server.bodies.get(one, {}) for name, one in values.items()}
+            self._answer(200, {"data": data})
             return
         answered = self.server.answer_query(asked["query"], values)
         if answered is not None:

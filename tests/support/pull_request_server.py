@@ -25,7 +25,6 @@ class PullRequestServer(GitHubServer):
         self.forge: list[dict[str, Any]] = []
         self.checks: dict[str, list[dict[str, Any]]] = {}  # by commit
         self.logs: dict[int, str] = {}
-        self.bodies: dict[str, dict[str, str]] = {}  # by GraphQL id
         self.bad: set[int] = set()  # pull requests that fail every request for them
         super().__init__(folder)
         self.environ["GH_ENTERPRISE_TOKEN"] = "dummy"
@@ -86,8 +85,6 @@ class PullRequestServer(GitHubServer):
         if "headRefName: $branch" in query:
             found = [one for one in self.forge if one["headRefName"] == values["branch"] and one["state"] == "OPEN"]
             return _wrap({"pullRequests": {"nodes": [self._build_node(one) for one in found]}})
-        if ids := {name: value for name, value in values.items() if name.startswith("id") and "node(id:" in query}:
-            return {"data": {name.replace("id", "node"): self.bodies.get(one, {}) for name, one in ids.items()}}
         if wanted := [int(name) for name, _ in _NUMBER.findall(query)]:
             known = {one["number"]: one for one in self.forge}
             if self.bad.intersection(wanted):

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]{0,199}")  # names that need no quotes
 _ISSUES = "issues(labels: [${0}], states: OPEN, first: 50, orderBy: {{field: UPDATED_AT, direction: DESC}})"
-_ISSUE_FIELDS = "{ nodes { number title body url author { login } } }"
-_COMMENT_FIELDS = "{ nodes { databaseId body url createdAt author { login } "
+# Without their bodies: strangers may write as much as they like.
+_ISSUE_FIELDS = "{ nodes { id number title url author { login } } }"
+_COMMENT_FIELDS = "{ nodes { id databaseId url createdAt author { login } "
 _PULLS = (
     "pullRequests(states: OPEN, first: 30, orderBy: {field: UPDATED_AT, direction: DESC}) { nodes { number title url "
     f"headRefName reviews(last: 20) {_COMMENT_FIELDS} state }} }} "
@@ -50,6 +51,11 @@ class GitHub(NamedTuple):
         """Whether this person may write to the repository; GitHubFailed if gh cannot tell."""
         return GitHubClient(self.repository, self.environ).may_write(login)
 
+    def read_body(self, finding: TriggerFinding) -> TriggerFinding:
+        """The finding with its text, which a review may not have; GitHubFailed if gh fails."""
+        (node,) = GitHubClient(self.repository, self.environ).read_nodes([finding.node], "... on Comment { body }")
+        return finding._replace(texts={**finding.texts, "body": _get_text(node, "body")})
+
     def _ask(self, labels: Sequence[str], *, wants_comments: bool) -> dict[str, Any]:
         parts = [f"label{place}: {_ISSUES.format(f'label{place}')} {_ISSUE_FIELDS}" for place in range(len(labels))]
         parts += [_PULLS] if wants_comments else []
@@ -61,8 +67,9 @@ class GitHub(NamedTuple):
         return TriggerFinding(
             delivery=f"issue-{number}",
             variables={"repository": self.repository, "number": number, "url": _get_url(node)},
-            texts={"title": _get_text(node, "title"), "body": _get_text(node, "body")},
+            texts={"title": _get_text(node, "title")},
             author=_get_login(node),
+            node=_get_text(node, "id"),
             source=f"issue #{number} of {self.repository}",
         )
 
@@ -72,8 +79,7 @@ class GitHub(NamedTuple):
                 continue
             threads = [one for one in _list_nodes(pull, "reviewThreads") if one.get("isResolved") is not True]
             comments = [comment for thread in threads for comment in _list_nodes(thread, "comments")]
-            reviews = [one for one in _list_nodes(pull, "reviews") if _get_text(one, "body").strip()]
-            for kind, nodes in (("comment", comments), ("review", reviews)):
+            for kind, nodes in (("comment", comments), ("review", _list_nodes(pull, "reviews"))):
                 for node in nodes:
                     if _is_number(node.get("databaseId")):
                         yield self._build_comment(kind, pull, node)
@@ -89,8 +95,9 @@ class GitHub(NamedTuple):
         return TriggerFinding(
             delivery=f"{kind}-{node['databaseId']}",
             variables={"repository": self.repository, "number": number, "url": _get_url(node), **plain},
-            texts={"title": _get_text(pull, "title"), "body": _get_text(node, "body"), **others},
+            texts={"title": _get_text(pull, "title"), **others},
             author=_get_login(node),
+            node=_get_text(node, "id"),
             source=f"{what} on pull request #{number} of {self.repository}",
             at=_parse_time(_get_text(node, "createdAt")),
         )

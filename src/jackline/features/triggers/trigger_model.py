@@ -103,6 +103,7 @@ class TriggerFinding(NamedTuple):
     author: str = ""
     source: str = ""  # what it is, in a few words
     at: int = 0
+    node: str = ""  # on GitHub: its GraphQL id, by which its body is read
 
 
 def dump_definition(definition: TriggerDefinition) -> dict[str, Any]:

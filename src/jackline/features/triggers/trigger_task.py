@@ -24,6 +24,7 @@ from jackline.features.triggers.trigger_model import (
     ENDED,
     FAILED,
     IGNORED,
+    ISSUES,
     ON_GITHUB,
     RUN_END,
     STARTED,
@@ -299,7 +300,11 @@ class TriggerWatcher:
             if login and login not in allowed:
                 allowed[login] = github.may_write(login)
             if allowed.get(login):
-                yield finding
+                read = github.read_body(finding)
+                if trigger.definition.kind == ISSUES or read.texts["body"].strip():
+                    yield read
+                else:
+                    self._ignore(trigger, finding, "it has no text")
             else:
                 self._ignore(trigger, finding, f"{login or 'its author'} may not write to {github.repository}")
 
