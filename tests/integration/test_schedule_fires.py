@@ -20,8 +20,11 @@ from jackline.app.home import Home
 from jackline.app.own_files import confirm_changes, find_unconfirmed, watch_own_files
 from jackline.cli.stored_args import open_workspace_home
 from jackline.domain.states import RunState
+from jackline.engine import command_runner
+from jackline.engine.command_runner import CommandResult, run_command
 from jackline.features.notify.channel_pass import run_passes
 from jackline.features.notify.ping import list_ping_passes
+from jackline.features.schedules.fire_request import create_run
 from jackline.features.schedules.firing import ScheduleRunner
 from jackline.features.schedules.schedule_model import Fire, Schedule, ScheduleDefinition
 from jackline.features.schedules.schedule_store import ScheduleStore
@@ -199,6 +202,61 @@ def test_an_unfinished_run_queues_the_next_fire(night: Night) -> None:
     assert night.look(FIRST + DAY_MS) == ["started", "claimed"]
     night.end_run("nightly-20260101T030000Z")
     assert night.look(FIRST + DAY_MS + MINUTE_MS) == ["ended", "started"]
+
+
+@pytest.mark.parametrize(("overlap", "after"), [("queue", "claimed"), ("skip", "skipped"), ("cancel-old", "started")])
+def test_two_services_fire_one_after_the_other(night: Night, overlap: str, after: str) -> None:
+    """The second one looks when the first one has decided about its fire, and has not created the run yet."""
+    night.add(overlap=overlap, catch_up="all", catch_up_most=2, only_if="true")
+    now = FIRST + DAY_MS
+    other = ScheduleRunner(night.home, "service-2", lambda: now)
+    seen: list[list[str]] = []
+
+    def create_slowly(home: Home, schedule: Schedule, fire: Fire) -> None:
+        if not seen:
+            assert other.start_runs() == 0
+            seen.append([fire.state for fire in night.fires])
+        create_run(home, schedule, fire)
+
+    runner = ScheduleRunner(night.home, "service-1", lambda: now, create_slowly)
+    runner.record_due()
+    runner.start_runs()
+    assert seen == [["claimed", "claimed"]]
+    other.start_runs()
+    assert [fire.state for fire in night.fires] == ["started", after]
+
+
+def test_a_fire_waits_for_one_that_a_person_has_just_started(night: Night) -> None:
+    night.add(overlap="queue")
+    service = ScheduleRunner(night.home, "service-1", lambda: FIRST + 500)
+
+    def create_slowly(home: Home, schedule: Schedule, fire: Fire) -> None:
+        assert (service.record_due(), service.start_runs()) == (1, 0)
+        create_run(home, schedule, fire)
+
+    fire = ScheduleRunner(night.home, "command", lambda: FIRST + 100, create_slowly).start_one("nightly")
+    assert fire.state == "started"
+    service.start_runs()
+    assert [fire.state for fire in night.fires] == ["claimed", "started"]
+
+
+def test_a_condition_that_outlasts_its_claim_starts_nothing(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine slept, and another service has decided about the fire in the meantime."""
+    night.add(only_if="true")
+    exit_codes = [0, 1]
+
+    def run_slowly(*words: Any, **more: Any) -> CommandResult:
+        exit_code = exit_codes.pop(0)
+        if exit_code == 0:
+            ScheduleRunner(night.home, "service-2", lambda: FIRST + HOUR_MS).start_runs()
+        return run_command(f"exit {exit_code}", **more)
+
+    monkeypatch.setattr(command_runner, "run_command", run_slowly)
+    runner = ScheduleRunner(night.home, "service-1", lambda: FIRST)
+    runner.record_due()
+    runner.start_runs()
+    assert ([fire.state for fire in night.fires], exit_codes) == (["not_wanted"], [])
+    assert by_hand(night.home.store(), "SELECT id FROM runs") == []
 
 
 def test_an_unfinished_run_is_cancelled_for_the_next_fire(night: Night) -> None:

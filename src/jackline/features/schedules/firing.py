@@ -116,6 +116,9 @@ class ScheduleRunner:
         try:
             if self._is_held_back(schedule, fire) or not self._is_wanted(schedule, fire):
                 return
+            # A condition may have outlasted the claim, such as on a machine that slept.
+            if not self._schedules.extend_claim(fire, self._owner, self._now(), _CLAIM_MS):
+                return
             self._create(self._home, schedule, fire)
         except StoreError:
             raise  # the service tries again

@@ -14,6 +14,7 @@ from jackline.clock import wall_ms
 from jackline.errors import UsageError
 from jackline.features.schedules.schedule_model import (
     ALL,
+    CLAIMED,
     FAILED,
     LONGEST_NAME,
     ONCE,
@@ -249,6 +250,8 @@ def _run_now(args: Namespace, home: Home, out: Output) -> int:
     _print_warnings(home, out)
     if out.json:
         out.print_json(build_fire_record(fire))
+    elif fire.state == CLAIMED:
+        out.print_note(f"jackline: {make_printable(fire.reason or 'waits for an earlier fire of this schedule')}")
     elif fire.state in {FAILED, SKIPPED} or not fire.run_id:
         out.print_note(f"jackline: {fire.state}: {make_printable(fire.reason)}")
     else:

@@ -139,7 +139,11 @@ class ScheduleStore(StorePart):
         return [Fire(*row) for row in self._all("list_fires", {"schedule": clean(name), "limit": limit})]
 
     def take(self, fire: Fire, owner: str, now: int, claim_ms: int) -> bool:
-        """Take a recorded fire to create its run; False if another process has taken it or is done with it."""
+        """Take a recorded fire to create its run; False if another process has taken it or is done with it.
+
+        The fires of a schedule are taken in their order, one at a time: until the run of one exists, another process
+        could not see that the next one overlaps it. The schedule's row is locked, as two may take different fires.
+        """
         values = {
             **_build_key(fire),
             "owner": owner,
@@ -147,7 +151,17 @@ class ScheduleStore(StorePart):
             "at": now,
             "longest": now + LONGEST_CLAIM_MS,
         }
-        return self._driver.write(lambda statements: statements.run("take_fire", values)) > 0
+
+        def take(statements: Statements) -> bool:
+            statements.one("lock_schedule", {"name": fire.schedule})
+            return statements.run("take_fire", values) > 0
+
+        return self._driver.write(take)
+
+    def extend_claim(self, fire: Fire, owner: str, now: int, claim_ms: int) -> bool:
+        """Keep a taken fire for longer; False if another process has taken it since."""
+        values = {**_build_key(fire), "owner": owner, "until": now + claim_ms, "at": now}
+        return self._driver.write(lambda statements: statements.run("extend_fire", values)) > 0
 
     def set_state(
         self,

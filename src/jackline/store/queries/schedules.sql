@@ -48,6 +48,16 @@ ORDER BY due_at, schedule LIMIT :limit
 UPDATE schedule_fires SET owner = :owner, claimed_until = :until, updated_at = :at
 WHERE schedule = :schedule AND due_at = :due_at AND state = 'claimed'
 AND (owner = '' OR claimed_until <= :at OR claimed_until > :longest)
+AND NOT EXISTS (
+    SELECT 1 FROM schedule_fires AS other
+    WHERE other.schedule = :schedule AND other.due_at <> :due_at AND other.state = 'claimed'
+    AND (other.due_at < :due_at
+        OR (other.owner <> '' AND other.claimed_until > :at AND other.claimed_until <= :longest))
+)
+
+-- name: extend_fire
+UPDATE schedule_fires SET claimed_until = :until, updated_at = :at
+WHERE schedule = :schedule AND due_at = :due_at AND state = 'claimed' AND owner = :owner
 
 -- name: set_fire
 UPDATE schedule_fires SET state = :state, reason = :reason, updated_at = :at, owner = '', claimed_until = 0
