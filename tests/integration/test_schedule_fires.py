@@ -24,6 +24,7 @@ from jackline.engine import command_runner
 from jackline.engine.command_runner import CommandResult, run_command
 from jackline.features.notify.channel_pass import run_passes
 from jackline.features.notify.ping import list_ping_passes
+from jackline.features.schedules import schedule_store
 from jackline.features.schedules.fire_request import create_run
 from jackline.features.schedules.firing import ScheduleRunner
 from jackline.features.schedules.schedule_model import Fire, Schedule, ScheduleDefinition
@@ -257,6 +258,36 @@ def test_a_condition_that_outlasts_its_claim_starts_nothing(night: Night, monkey
     runner.start_runs()
     assert ([fire.state for fire in night.fires], exit_codes) == (["not_wanted"], [])
     assert by_hand(night.home.store(), "SELECT id FROM runs") == []
+
+
+def test_a_schedule_whose_run_does_not_end_does_not_stop_the_others(night: Night) -> None:
+    """A version before may have left any number of fires."""
+    night.add(overlap="queue", expect_ms=HOUR_MS)
+    night.look(FIRST)
+    numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500) "
+    columns = "schedule, due_at, state, run_id, reason, at, updated_at, owner, claimed_until"
+    rows = f"SELECT 'nightly', {FIRST} + i, 'claimed', 'nightly-' || i, '', i, i, '', 0 FROM n"
+    by_hand(night.home.store(), f"INSERT INTO schedule_fires ({columns}) {numbers}{rows}")
+    hourly = night.schedules.get("nightly").definition._replace(cron="0 * * * *")
+    night.schedules.put(Schedule("hourly", hourly, FIRST, None, FIRST, FIRST))
+    night.now = FIRST + HOUR_MS
+    runner = ScheduleRunner(night.home, "service-1", lambda: night.now)
+    assert runner.record_due() == 1
+    assert runner.start_runs() == 2
+    assert [fire.state for fire in night.schedules.list_fires("hourly", 10)] == ["started"]
+    night.now += HOUR_MS + 1
+    runner.record_due()
+    assert runner.settle_open() == 3  # `nightly` and the first that waits for it, and `hourly`
+    assert "schedule:hourly" in {one.subject for one in night.home.store().notices.list_newest()}
+
+
+def test_only_so_many_fires_of_a_schedule_wait(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule_store, "MOST_WAITING", 2)
+    night.add(overlap="queue", catch_up_most=2)
+    for day in range(4):
+        night.look(FIRST + day * DAY_MS)
+    assert [fire.state for fire in night.fires] == ["started", "claimed", "claimed", "skipped"]
+    assert (night.fires[3].reason, night.fires[3].run_id) == ("2 fires wait already", "")
 
 
 def test_an_unfinished_run_is_cancelled_for_the_next_fire(night: Night) -> None:

@@ -18,7 +18,6 @@ from jackline.features.schedules.fire_ping import find_ping_url
 from jackline.features.schedules.fire_request import create_run
 from jackline.features.schedules.schedule_model import (
     CANCEL_OLD,
-    CLAIMED,
     ENDED,
     FAILED,
     NOT_WANTED,
@@ -70,28 +69,29 @@ class ScheduleRunner:
         return total
 
     def start_runs(self, *, conditional: bool | None = None) -> int:
-        """Create the runs of recorded fires, oldest first; the number of fires that were taken.
+        """Create the runs of recorded fires, those of each schedule in order; the number of fires that were taken.
 
         `conditional`: only those with a command of --only-if, which may take long, or only those without one.
         """
         total = 0
-        for fire in self._schedules.list_open():
-            schedule = self._schedules.find(fire.schedule) if fire.state == CLAIMED else None
+        for first in self._schedules.list_next():
+            schedule = self._schedules.find(first.schedule)
             has_condition = schedule is not None and bool(schedule.definition.only_if)
-            if fire.state != CLAIMED or conditional not in {None, has_condition}:
+            if conditional not in {None, has_condition}:
                 continue
             claim_ms = _CLAIM_MS + (round(CONDITION_SECONDS * 1000) if has_condition else 0)
-            if self._schedules.take(fire, self._owner, self._now(), claim_ms):
+            fire: Fire | None = first
+            while fire is not None and self._schedules.take(fire, self._owner, self._now(), claim_ms):
                 self._start(schedule, fire)
                 total += 1
+                following = self._schedules.find_next(fire.schedule)
+                fire = following if following is not None and following.due_at != fire.due_at else None
         return total
 
     def has_work(self) -> bool:
         """Whether a schedule is due, or a recorded fire waits for its run."""
         schedules = [one for one in self._schedules.list_all() if one.paused_at is None]
-        return any(is_due(one, self._now()) for one in schedules) or any(
-            fire.state == CLAIMED for fire in self._schedules.list_open()
-        )
+        return any(is_due(one, self._now()) for one in schedules) or bool(self._schedules.list_next())
 
     def start_one(self, name: str) -> Fire:
         """Fire a schedule at a person's wish, and return what became of it."""
@@ -193,7 +193,7 @@ class ScheduleRunner:
         """Close the fires whose runs have ended, and report those that are overdue; how many are."""
         known = {schedule.name: schedule for schedule in self._schedules.list_all()}
         overdue = 0
-        for fire in self._schedules.list_open():
+        for fire in self._schedules.list_started():
             outcome = self._schedules.find_outcome(fire.run_id)
             if outcome is not None and outcome.state in TERMINAL:
                 self._schedules.set_state(fire, ENDED, self._now(), outcome.state)
@@ -205,8 +205,11 @@ class ScheduleRunner:
             notice = self._build_overdue(schedule, fire, "not started" if outcome is None else outcome.state)
             if fire.state == STARTED:
                 self._schedules.set_state(fire, OVERDUE, self._now(), notice=notice)
-            elif fire.state == CLAIMED:
-                self._home.store().notices.add(notice)
+        for fire in self._schedules.list_next():  # those behind it are not reported until they are the next
+            schedule = known.get(fire.schedule)
+            if schedule is not None and is_overdue(schedule.definition, fire, self._now()):
+                overdue += 1
+                self._home.store().notices.add(self._build_overdue(schedule, fire, "not started"))
         return overdue
 
     def _build_overdue(self, schedule: Schedule, fire: Fire, state: str) -> SubjectNotice:

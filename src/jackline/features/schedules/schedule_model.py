@@ -35,6 +35,7 @@ FIRE_STATES = (CLAIMED, STARTED, OVERDUE, ENDED, MISSED, SKIPPED, NOT_WANTED, FA
 OPEN_FIRES = (CLAIMED, STARTED, OVERDUE)
 
 MOST_CAUGHT_UP = 10
+MOST_WAITING = 100  # fires of a schedule that wait for their runs; more are skipped
 MOST_RECORDED = 50  # missed times that are recorded one by one; one row covers those before
 ON_TIME_MS = MINUTE_MS  # a fire that is found later than this counts as missed
 LONGEST_NAME = 40  # a run's id is the name and a time

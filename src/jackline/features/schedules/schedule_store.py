@@ -12,6 +12,8 @@ from jackline.features.notify.delivery_store import build_fire_ping
 from jackline.features.schedules.schedule_model import (
     CLAIMED,
     MISSED,
+    MOST_WAITING,
+    SKIPPED,
     STARTED,
     DuePlan,
     Fire,
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from jackline.store.parts import PingEvent
 
 _KEPT = 2_000  # the fires of a schedule that its history keeps
-_MOST_OPEN = 1_000
 _LONGEST_REASON = 2_000
 LONGEST_CLAIM_MS = 3_600_000
 
@@ -104,7 +105,15 @@ class ScheduleStore(StorePart):
         return self._driver.write(record)
 
     def _write_plan(self, statements: Statements, schedule: Schedule, plan: DuePlan, now: int) -> None:
-        added = [due for due in plan.fires if _add_fire(statements, schedule.name, due, CLAIMED, "", now)]
+        most = max(MOST_WAITING, schedule.definition.catch_up_most)
+        row = statements.one("count_waiting_fires", {"schedule": schedule.name})
+        free = most - (row[0] if row else 0)
+        added = []
+        for due in plan.fires:
+            state, reason = (CLAIMED, "") if free > 0 else (SKIPPED, f"{most} fires wait already")
+            if _add_fire(statements, schedule.name, due, state, reason, now):
+                added.append(due)
+                free -= 1
         missed = [due for due in plan.missed if _add_fire(statements, schedule.name, due, MISSED, "", now)]
         if plan.missed_since is not None and plan.missed:
             until = format_iso(plan.missed[0], "seconds")
@@ -125,9 +134,18 @@ class ScheduleStore(StorePart):
 
         return self._driver.write(add)
 
-    def list_open(self) -> list[Fire]:
-        """The fires of which something is still expected, oldest first."""
-        return [Fire(*row) for row in self._all("list_open_fires", {"limit": _MOST_OPEN})]
+    def list_next(self) -> list[Fire]:
+        """The first fire of each schedule that has no run yet."""
+        return [Fire(*row) for row in self._all("list_next_fires", {})]
+
+    def find_next(self, name: str) -> Fire | None:
+        """The first fire of a schedule that has no run yet."""
+        row = self._one("find_next_fire", {"schedule": name})
+        return None if row is None else Fire(*row)
+
+    def list_started(self) -> list[Fire]:
+        """The fires whose runs have not ended, as far as is recorded, oldest first."""
+        return [Fire(*row) for row in self._all("list_started_fires", {})]
 
     def find_fire_of_run(self, run_id: str) -> Fire | None:
         """The fire that has or would have created a run."""

@@ -39,9 +39,21 @@ SELECT {fire} FROM schedule_fires WHERE schedule = :schedule AND due_at = :due_a
 -- name: lock_fire
 SELECT {fire} FROM schedule_fires WHERE schedule = :schedule AND due_at = :due_at
 
--- name: list_open_fires
-SELECT {fire} FROM schedule_fires WHERE state IN ('claimed', 'started', 'overdue')
-ORDER BY due_at, schedule LIMIT :limit
+-- name: list_next_fires
+-- The first fire of each schedule that has no run yet; no other one can be taken.
+SELECT {fire} FROM schedule_fires WHERE state = 'claimed' AND (schedule, due_at) IN (
+    SELECT schedule, MIN(due_at) FROM schedule_fires WHERE state = 'claimed' GROUP BY schedule
+)
+ORDER BY due_at, schedule
+
+-- name: find_next_fire
+SELECT {fire} FROM schedule_fires WHERE schedule = :schedule AND state = 'claimed' ORDER BY due_at LIMIT 1
+
+-- name: list_started_fires
+SELECT {fire} FROM schedule_fires WHERE state IN ('started', 'overdue') ORDER BY due_at, schedule
+
+-- name: count_waiting_fires
+SELECT COUNT(*) FROM schedule_fires WHERE schedule = :schedule AND state = 'claimed'
 
 -- name: take_fire
 -- A claim that lies further ahead than any claim lasts was made before the clock was set back.
