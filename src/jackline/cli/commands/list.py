@@ -168,8 +168,9 @@ def _format_line(row: RunSummary, now: int, *, with_repository: bool) -> list[st
     cost = format_usd(row.usd_micros, row.usd_estimated) if row.usd_micros else ""
     # The work of such a run is not what failed: a call was made without the approval that it needed.
     shown = row._replace(state="stopped") if row.failure == Failure.UNGATED else row
-    until = f" until {format_local(row.wake_at, now)}" if row.wake_at and row.state == RunState.WAITING else ""
-    state = f"{STATE_MARKS.get(shown.state, '·')} {_describe_state(shown)}{until}"
+    state = f"{STATE_MARKS.get(shown.state, '·')} {_describe_state(shown)}"
+    if row.wake_at and row.state == RunState.WAITING:
+        state += f" {format_local(row.wake_at, now)}"
     return [*place, f"#{row.number}", state, row.agent, prompt, format_age(row.created_at, now), cost]
 
 
