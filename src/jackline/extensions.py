@@ -47,7 +47,10 @@ HOOKS: dict[str, tuple[str, ...]] = {
     # (store, run): what `jackline show` adds to its facts, as titles and texts
     "run_facts": ("jackline.features.bridge.bridge_projection:list_run_facts",),
     # (home): what a feature checks of the installation, as findings of `app.doctor`
-    "doctor_findings": ("jackline.features.notify.channel_check:check_channels",),
+    "doctor_findings": (
+        "jackline.features.notify.channel_check:check_channels",
+        "jackline.features.service.presence:check_service",
+    ),
     # (home): what a feature does inside a running service, as a list of `app.service_tasks.ServiceTask`
     "service_tasks": (
         "jackline.features.notify.service_task:list_tasks",

@@ -157,3 +157,16 @@ def test_a_service_fires_a_schedule_and_runs_it(any_place: Place) -> None:
 )
 def test_the_zone_of_the_machine(zone: str, expected: str) -> None:
     assert find_machine_zone({"TZ": zone}) == expected
+
+
+def test_doctor_says_that_no_service_fires_it(place: Place) -> None:
+    def find_service() -> list[dict[str, object]]:
+        return [row for row in place.type("doctor", "--json").json["findings"] if row["part"] == "service"]
+
+    assert find_service() == []
+    added = place.type(
+        "schedule", "add", "night", "0 3 * * *", "hi", "--script", place.script(SAY), "--agent", "scripted"
+    )
+    assert (added.code, "nothing fires until jackline serve" in added.err) == (0, True), added
+    (found,) = find_service()
+    assert (found["state"], "1 schedule" in str(found["found"])) == ("warn", True), found

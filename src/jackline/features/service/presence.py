@@ -11,13 +11,14 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.app.paths import SERVICES_FOLDER
-from jackline.errors import disk_error
+from jackline.errors import StoreError, disk_error
 from jackline.files import is_unlocked, lock_descriptor, make_private_folder, open_lock
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from jackline.app.doctor import DoctorFinding
     from jackline.app.home import Home
 
 _LOCK, _PIPE = ".lock", ".wake"
@@ -79,6 +80,28 @@ def find_living_service(home: Home) -> LivingService | None:
             if text.isdigit():  # empty: it is being stopped
                 return LivingService(id=service_id, pid=int(text))
     return None
+
+
+def check_service(home: Home) -> Iterator[DoctorFinding]:
+    """For `jackline doctor`: something waits for a service, and none runs."""
+    from jackline.app.doctor import OK, WARN, DoctorFinding
+    from jackline.features.service.service_store import ServiceStore
+    from jackline.formatting import pluralize
+
+    try:
+        if home.is_new or home.has_database_server:  # there another host may run one
+            return
+        needs = ServiceStore(home.store()).count_waiting()
+    except StoreError:  # another finding says so
+        return
+    living = find_living_service(home)
+    if living is not None:
+        yield DoctorFinding(part="service", state=OK, found=f"running, process {living.pid}")
+        return
+    found = [pluralize(count, name) for name, count in needs.items() if count]
+    if found:
+        fix = "run `jackline serve`, or `jackline service install`"
+        yield DoctorFinding(part="service", state=WARN, found=f"none is running, for {', '.join(found)}", fix=fix)
 
 
 def is_dead(home_path: str, service_id: str) -> bool | None:

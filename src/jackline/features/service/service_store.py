@@ -64,6 +64,11 @@ class ServiceStore(StorePart):
         """The ids of the runs that a process works on, or worked on when it died."""
         return [row[0] for row in self._all("running_run_ids", {"running": str(RunState.RUNNING)})]
 
+    def count_waiting(self) -> dict[str, int]:
+        """What a service would work on, by its name: queued runs, schedules and triggers that are not paused."""
+        row = self._one("waiting_for_service", {"queued": str(RunState.QUEUED)}) or (0, 0, 0)
+        return dict(zip(("queued run", "schedule", "trigger"), row, strict=True))
+
     # runs that could not be started
 
     def list_start_failures(self) -> list[StartFailure]:

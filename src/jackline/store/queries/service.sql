@@ -42,3 +42,9 @@ SELECT {start_failure} FROM start_failures WHERE run_id = :run_id
 
 -- name: put_start_failure
 INSERT INTO start_failures ({start_failure}) VALUES ({:start_failure}) ON CONFLICT (run_id) DO UPDATE SET {start_failure=}
+
+-- name: waiting_for_service
+SELECT
+    (SELECT COUNT(*) FROM queue JOIN runs ON runs.id = queue.run_id WHERE runs.state = :queued AND queue.held_at IS NULL),
+    (SELECT COUNT(*) FROM schedules WHERE paused_at IS NULL),
+    (SELECT COUNT(*) FROM triggers WHERE paused_at IS NULL)
