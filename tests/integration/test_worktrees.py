@@ -569,7 +569,7 @@ def test_commits_on_another_branch_than_the_runs_are_not_merged(scene: Scene, wh
     assert (state.merged, state.head) == ("", head)
     with pytest.raises(WorktreeRefused, match=f"has {head} checked out, with commits that {BRANCH} does not have"):
         scene.merge()
-    with pytest.raises(WorktreeRefused, match=f"has {where} checked out" if where else "its HEAD is on no branch"):
+    with pytest.raises(WorktreeRefused, match=f"has {where} checked out" if where else "its HEAD is not on a branch"):
         scene.remove()
     scene.run("merge", "-q", tip)
     assert (scene.merge().how, scene.plan().merged) == ("up-to-date", "main")
