@@ -85,4 +85,4 @@ def test_interrupted_is_130(place: Place) -> None:
 
 def test_a_failed_log_in_says_what_to_do(place: Place) -> None:
     ended = place.play({"error": {"class": "authentication", "detail": "who are you?"}})
-    assert (ended.code, "log in: with scripted itself, or set its key" in ended.out) == (1, True), ended
+    assert (ended.code, "log in with scripted itself, or set its key" in ended.out) == (1, True), ended
