@@ -22,6 +22,7 @@ from jackline.features.triggers.trigger_model import (
     WORK,
     Trigger,
     TriggerDefinition,
+    TriggerDelivery,
     TriggerFinding,
 )
 from jackline.features.triggers.trigger_store import TriggerStore
@@ -83,6 +84,10 @@ def list_prompts(home: Home) -> dict[str, str]:
     return {row.id: home.find(row.id).spec.prompt for row in found}
 
 
+def name_run(event: str, repository: str = "octo/garden") -> str:
+    return trigger_model.build_run_id("garden", trigger_model.build_event_id(repository, event))
+
+
 # GitHub, asked with the real gh
 
 
@@ -99,8 +104,8 @@ def test_a_labelled_issue_starts_one_run_with_its_text_as_data(
     for _ in range(3):
         TriggerWatcher(home, clock).look()
         clock.now += HOUR_MS
-    assert list(list_prompts(home)) == ["garden-issue-12"], TriggerStore(home.store()).list_deliveries("garden")
-    run = home.find("garden-issue-12")
+    assert list(list_prompts(home)) == [name_run("issue-12")], TriggerStore(home.store()).list_deliveries("garden")
+    run = home.find(name_run("issue-12"))
     assert run.spec.profile == "ci"
     prompt = run.spec.prompt
     assert prompt.startswith("Do what it asks.")
@@ -122,7 +127,7 @@ def test_only_people_with_write_access_or_on_the_list_count(home: Home, tmp_path
     add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent", authors=("grace",))
     clock = Clock()
     TriggerWatcher(home, clock).look()
-    assert set(list_prompts(home)) == {"garden-issue-1", "garden-issue-3"}
+    assert set(list_prompts(home)) == {name_run("issue-1"), name_run("issue-3")}
     (ignored,) = [one for one in TriggerStore(home.store()).list_deliveries("garden") if one.state == "ignored"]
     assert "mallory" in ignored.reason
     asked = github.count("/repos/")
@@ -145,6 +150,30 @@ def test_only_the_answer_404_says_that_a_person_is_no_collaborator(
 
 
 @needs_gh
+@pytest.mark.parametrize("change", ["replace", "remove"])
+def test_a_name_that_is_used_for_another_repository(
+    home: Home, tmp_path: Path, github: GitHubServer, change: str
+) -> None:
+    """An older version recorded the first issue, without the repository."""
+    trigger = add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent", authors=("ada",))
+    github.add_issue(1, "ada", "agent")
+    store, clock = TriggerStore(home.store()), Clock()
+    store.add_delivery(TriggerDelivery("garden", "issue-1", "ended", "garden-issue-1", "", 1))
+    TriggerWatcher(home, clock).look()
+    assert list_prompts(home) == {}
+    for repository, runs in (("octo/tools", [name_run("issue-1", "octo/tools")]), ("octo/garden", [])):
+        github.repository = repository
+        if change == "remove":
+            store.remove("garden", 1)
+        store.add(trigger._replace(definition=trigger.definition._replace(repository=repository)), replace=True)
+        before = list_prompts(home).keys()
+        clock.now += HOUR_MS
+        TriggerWatcher(home, clock).look()
+        assert sorted(list_prompts(home).keys() - before) == runs
+    assert name_run("issue-1") != name_run("issue-1", "octo/tools")
+
+
+@needs_gh
 def test_a_new_review_comment_names_its_place(home: Home, tmp_path: Path, github: GitHubServer) -> None:
     github.writers.add("ada")
     github.add_comment(5, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")
@@ -152,9 +181,9 @@ def test_a_new_review_comment_names_its_place(home: Home, tmp_path: Path, github
     add(home, tmp_path, kind=COMMENTS, repository=github.repository, run={"prompt": "Fix {path}:{line} on {branch}"})
     TriggerWatcher(home, Clock()).look()
     prompts = list_prompts(home)
-    assert list(prompts) == ["garden-comment-901"]
-    assert prompts["garden-comment-901"].startswith("Fix src/tree.py:7 on grow-tree")
-    assert "Please prune this." in prompts["garden-comment-901"]
+    assert list(prompts) == [name_run("comment-901")]
+    assert prompts[name_run("comment-901")].startswith("Fix src/tree.py:7 on grow-tree")
+    assert "Please prune this." in prompts[name_run("comment-901")]
 
 
 @needs_gh
@@ -170,9 +199,9 @@ def test_a_prompt_says_whether_a_review_or_a_comment_started_the_run(
     TriggerWatcher(home, Clock()).look()
     prompts = list_prompts(home)
     where = f"on pull request #5 of {github.repository}"
-    assert f"a review comment {where}" in prompts["garden-comment-901"]
-    assert f"a review {where}" in prompts["garden-review-77"]
-    assert set(prompts) == {"garden-comment-901", "garden-review-77"}
+    assert f"a review comment {where}" in prompts[name_run("comment-901")]
+    assert f"a review {where}" in prompts[name_run("review-77")]
+    assert set(prompts) == {name_run("comment-901"), name_run("review-77")}
 
 
 @needs_gh
@@ -183,7 +212,7 @@ def test_long_texts_of_strangers_hide_nothing(home: Home, tmp_path: Path, github
     github.add_comment(6, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")
     add(home, tmp_path, kind=COMMENTS, repository=github.repository)
     TriggerWatcher(home, Clock()).look()
-    assert list(list_prompts(home)) == ["garden-comment-901"]
+    assert list(list_prompts(home)) == [name_run("comment-901")]
     asked = [one for _, values in github.requests for name, one in values.items() if name == "id0"]
     assert asked == ["C901"]
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.engine.github_client import GitHubClient
-from jackline.features.triggers.trigger_model import COMMENTS, ISSUES, TriggerFinding
+from jackline.features.triggers.trigger_model import COMMENTS, ISSUES, TriggerFinding, build_event_id
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class GitHub(NamedTuple):
     def _build_issue(self, node: Mapping[str, Any]) -> TriggerFinding:
         number = str(node["number"])
         return TriggerFinding(
-            delivery=f"issue-{number}",
+            delivery=build_event_id(self.repository, f"issue-{number}"),
             variables={"repository": self.repository, "number": number, "url": _get_url(node)},
             texts={"title": _get_text(node, "title")},
             author=_get_login(node),
@@ -93,7 +93,7 @@ class GitHub(NamedTuple):
         plain = {name: text for name, text in names.items() if _PLAIN.fullmatch(text)}
         others = {name: text for name, text in names.items() if text and name not in plain}
         return TriggerFinding(
-            delivery=f"{kind}-{node['databaseId']}",
+            delivery=build_event_id(self.repository, f"{kind}-{node['databaseId']}"),
             variables={"repository": self.repository, "number": number, "url": _get_url(node), **plain},
             texts={"title": _get_text(pull, "title"), **others},
             author=_get_login(node),

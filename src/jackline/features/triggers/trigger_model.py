@@ -37,6 +37,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
 _LOGIN = re.compile(r"[A-Za-z0-9-]{1,39}(\[bot\])?")
 _PLACE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HASH_CHARS = 16
+_REPOSITORY_CHARS = 8  # of its hash
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/#@-]{0,79}")  # names that need no quotes
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 _MOST_FIELDS = 20
@@ -163,8 +164,20 @@ def describe_state(trigger: Trigger) -> str:
 
 def build_run_id(name: str, delivery: str) -> str:
     """The id of the run of a delivery: the same wherever it is created."""
-    is_readable = len(delivery) <= _HASH_CHARS and _NAME.fullmatch(delivery)
-    return f"{name}-{delivery if is_readable else hash_text(delivery)[:_HASH_CHARS]}"
+    repository, _, event = delivery.rpartition(":")
+    if len(event) > _HASH_CHARS or not _NAME.fullmatch(event):
+        return f"{name}-{hash_text(delivery)[:_HASH_CHARS]}"
+    return f"{name}-{event}-{hash_text(repository)[:_REPOSITORY_CHARS]}" if repository else f"{name}-{event}"
+
+
+def build_event_id(repository: str, event: str) -> str:
+    """The id of a delivery from GitHub: a name of a trigger may be used for another repository later."""
+    return f"{repository.lower()}:{event}"
+
+
+def get_old_event_id(delivery: str) -> str:
+    """The id of a delivery from GitHub as older versions recorded it: without the repository."""
+    return delivery.rpartition(":")[2]
 
 
 def fill_prompt_with_finding(prompt: str, finding: TriggerFinding) -> str:

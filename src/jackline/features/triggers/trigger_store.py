@@ -9,9 +9,11 @@ from jackline.domain.events import ENGINE, PERSON, Fact, canonical
 from jackline.errors import Conflict, NotFound, UsageError
 from jackline.features.triggers.trigger_model import (
     CLAIMED,
+    ON_GITHUB,
     STARTED,
     Trigger,
     TriggerDelivery,
+    build_event_id,
     dump_definition,
     load_definition,
 )
@@ -45,6 +47,8 @@ class TriggerStore(StorePart):
             known = statements.one("lock_trigger", {"name": trigger.name})
             if known is not None and not replace:
                 raise Conflict(trigger.name)
+            if known is not None:
+                _add_repository_to_deliveries(statements, _build_trigger(known))
             values = {**stored_dict(trigger), "definition": definition}
             statements.run("put_trigger", values)
             if known is not None and _build_trigger(known).definition.kind != trigger.definition.kind:
@@ -82,6 +86,9 @@ class TriggerStore(StorePart):
         """Delete a trigger; its deliveries stay, so that a trigger of the same name does not start them again."""
 
         def write(statements: Statements) -> None:
+            known = statements.one("lock_trigger", {"name": name})
+            if known is not None:
+                _add_repository_to_deliveries(statements, _build_trigger(known))
             statements.run("delete_trigger", {"name": name})
             append_to_journal(statements, Fact("trigger.removed", {"name": name}), at, PERSON)
 
@@ -170,6 +177,13 @@ class TriggerStore(StorePart):
         while found := self._all("list_ended_runs", {"since": since, "after": after, "limit": page}):
             yield from ((run_id, state, task, attempt, at) for run_id, state, task, attempt, at in found)
             after, *_, since = found[-1]
+
+
+def _add_repository_to_deliveries(statements: Statements, trigger: Trigger) -> None:
+    """Complete the ids that older versions recorded, before the name can mean another repository."""
+    if trigger.definition.kind in ON_GITHUB:
+        values = {"trigger_name": trigger.name, "prefix": build_event_id(trigger.definition.repository, "")}
+        statements.run("add_repository_to_deliveries", values)
 
 
 def _dump(trigger: Trigger) -> str:

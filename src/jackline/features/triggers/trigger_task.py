@@ -34,6 +34,7 @@ from jackline.features.triggers.trigger_model import (
     build_item_finding,
     build_run_id,
     compute_next_poll,
+    get_old_event_id,
 )
 from jackline.features.triggers.trigger_store import TriggerStore
 from jackline.features.work import work_queue
@@ -119,10 +120,13 @@ class TriggerWatcher:
             reason="",
             at=self._now(),
         )
-        is_new = self._store.add_delivery(delivery)
-        known = None if is_new else self._store.find_delivery(trigger.name, finding.delivery)
-        if known is not None and known.state != CLAIMED:
-            return False
+        known = self._find_known(trigger, finding)
+        if known is None and not self._store.add_delivery(delivery):
+            known = self._find_known(trigger, finding)
+        if known is not None:
+            if known.state != CLAIMED:
+                return False
+            delivery = known._replace(at=self._now())
         try:
             if trigger.definition.kind == WORK and self._find_held_item(trigger, delivery) is None:
                 work_queue.claim_item(self._home, _read_item_id(delivery), _name_owner(trigger), _ITEM_LEASE_MS)
@@ -139,8 +143,15 @@ class TriggerWatcher:
 
     def _is_settled(self, trigger: Trigger, finding: TriggerFinding) -> bool:
         """Whether this was found before, and its run was created or will never be."""
-        known = self._store.find_delivery(trigger.name, finding.delivery)
+        known = self._find_known(trigger, finding)
         return known is not None and known.state != CLAIMED
+
+    def _find_known(self, trigger: Trigger, finding: TriggerFinding) -> TriggerDelivery | None:
+        """What is recorded of a finding."""
+        known = self._store.find_delivery(trigger.name, finding.delivery)
+        if known is None and trigger.definition.kind in ON_GITHUB:
+            known = self._store.find_delivery(trigger.name, get_old_event_id(finding.delivery))
+        return known
 
     def _ignore(self, trigger: Trigger, finding: TriggerFinding, why: str) -> None:
         self._store.add_delivery(

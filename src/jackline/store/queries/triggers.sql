@@ -39,6 +39,12 @@ SELECT {trigger_delivery} FROM trigger_deliveries WHERE run_id = :run_id
 UPDATE trigger_deliveries SET state = :state, reason = :reason
 WHERE trigger_name = :trigger_name AND delivery = :delivery AND state <> :state
 
+-- name: add_repository_to_deliveries
+-- Ids of work items and of runs have a `#`.
+UPDATE trigger_deliveries SET delivery = :prefix || delivery
+WHERE trigger_name = :trigger_name AND delivery NOT LIKE '%#%'
+AND (delivery LIKE 'issue-%' OR delivery LIKE 'comment-%' OR delivery LIKE 'review-%')
+
 -- name: newest_trigger_deliveries
 SELECT {trigger_delivery} FROM trigger_deliveries WHERE trigger_name = :trigger_name
 ORDER BY at DESC, delivery DESC LIMIT :limit
