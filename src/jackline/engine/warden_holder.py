@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import TYPE_CHECKING
 
 from jackline.engine import orphans
@@ -33,6 +34,7 @@ class WardenHolder:
         self._store, self._lease, self._renewer = store, lease, renewer
         self._lock_fd, self._marker, self._environ = lock_fd, marker, environ
         self._warden: Warden | None = None
+        self._starting = threading.Lock()
         self.is_closed = False
 
     @property
@@ -42,18 +44,23 @@ class WardenHolder:
 
     def ready(self) -> Warden:
         """Return the living warden; SpawnFailed or WardenLost if there is none."""
-        if self.is_closed:
-            raise WardenLost("the attempt is over")
-        if self._warden is None or self._warden.exit_code is not None:  # a killed warden took its agents along
-            if self._warden is not None:
-                # It may have reached its deadline while the store could not be reached: a new one would end at once.
-                self._renewer.renew()
-            self._warden = Warden.start(
-                deadline_ms=self._renewer.deadline, lock_fd=self._lock_fd, marker=self._marker, environ=self._environ
-            )
-            started = orphans.read_start_ticks(self._warden.pid)
-            self._store.leases.record_warden(self._lease, self._warden.pid, started or 0)
-        return self._warden
+        with self._starting:  # the threads of the gate and of the attempt ask for it: two must not start two
+            if self.is_closed:
+                raise WardenLost("the attempt is over")
+            if self._warden is None or self._warden.exit_code is not None:  # a killed warden took its agents along
+                return self._start()
+            return self._warden
+
+    def _start(self) -> Warden:
+        if self._warden is not None:
+            # It may have reached its deadline while the store could not be reached: a new one would end at once.
+            self._renewer.renew()
+        warden = self._warden = Warden.start(
+            deadline_ms=self._renewer.deadline, lock_fd=self._lock_fd, marker=self._marker, environ=self._environ
+        )
+        started = orphans.read_start_ticks(warden.pid)
+        self._store.leases.record_warden(self._lease, warden.pid, started or 0)
+        return warden
 
     def ready_or_none(self) -> Warden | None:
         """Return the living warden; None if there is none."""
@@ -71,5 +78,6 @@ class WardenHolder:
     def close(self) -> None:
         """End the warden and everything below it; none is started again."""
         self.is_closed = True
-        if self._warden is not None:
-            self._warden.close()
+        with self._starting:
+            if self._warden is not None:
+                self._warden.close()
