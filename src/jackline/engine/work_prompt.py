@@ -126,8 +126,8 @@ def _build_pull_request_feedback(store: Store, run: Run, detail: str) -> list[st
     from jackline.domain.pull_request_text import build_feedback_section
 
     request, turns = store.pull_requests.get(run.id), store.records.list_turns(run.id)
-    if request is None:
-        return []
+    if request is None:  # nothing is published yet: the host found what is wrong
+        return [f"Reason: {detail}"]
     earlier = {turn.number for turn in turns if turn.iteration < run.status.iteration}
     new = [one for one in store.pull_requests.list_feedback(run.id) if one.turn not in {0, *earlier}]
     return [build_feedback_section(request.url, new, detail)]
