@@ -174,6 +174,41 @@ def test_a_name_that_is_used_for_another_repository(
 
 
 @needs_gh
+def test_people_about_whom_gh_cannot_tell_do_not_block_the_others(
+    home: Home, tmp_path: Path, github: GitHubServer
+) -> None:
+    strangers = [f"stranger-{number}" for number in range(9)]
+    for number, author in enumerate((*strangers, "ada", "boss"), 1):
+        github.add_issue(number, author, "agent")
+    github.writers.add("ada")
+    github.permission_codes.update(dict.fromkeys(strangers[:2], 403))
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent", authors=("boss",))
+    clock = Clock()
+    TriggerWatcher(home, clock).look()
+    assert set(list_prompts(home)) == {name_run("issue-10"), name_run("issue-11")}
+    store = TriggerStore(home.store())
+    trigger = store.get("garden")
+    assert (trigger.failures, trigger.next_at - clock.now) == (1, 60_000)
+    assert "cannot tell whether stranger-" in trigger.problem
+    assert "--author" in trigger.problem
+    github.permission_codes.clear()
+    clock.now += 60_000
+    TriggerWatcher(home, clock).look()
+    assert store.get("garden").failures == 0
+    assert [one.state for one in store.list_deliveries("garden")].count("ignored") == 9
+
+
+@needs_gh
+def test_gh_is_not_asked_about_any_number_of_people(home: Home, tmp_path: Path, github: GitHubServer) -> None:
+    for number in range(1, 21):
+        github.add_issue(number, f"stranger-{number}", "agent")
+        github.permission_codes[f"stranger-{number}"] = 403
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent")
+    TriggerWatcher(home, Clock()).look()
+    assert github.count("/repos/") == 5
+
+
+@needs_gh
 def test_a_new_review_comment_names_its_place(home: Home, tmp_path: Path, github: GitHubServer) -> None:
     github.writers.add("ada")
     github.add_comment(5, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.engine.github_client import GitHubClient
+from jackline.engine.github_client import GitHubClient, GitHubFailed
 from jackline.features.triggers.trigger_model import COMMENTS, ISSUES, TriggerFinding, build_event_id
-from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,11 +25,21 @@ _PULLS = (
 )
 
 
-class GitHub(NamedTuple):
-    """One repository on GitHub, asked through `gh`, which knows the person's login."""
+_MOST_UNKNOWN = 5  # people about whom gh cannot tell, in one poll
 
-    repository: str
-    environ: Mapping[str, str]
+
+class GitHub:
+    """One repository on GitHub, asked through `gh`, which knows the person's login, for one poll.
+
+    Anybody can write there: what cannot be read about one event is one of the `problems`, and does not keep the others
+    from starting.
+    """
+
+    def __init__(self, repository: str, environ: Mapping[str, str]) -> None:
+        self.repository = repository
+        self.problems: list[str] = []
+        self._client = GitHubClient(repository, environ)
+        self._writers: dict[str, bool | None] = {}
 
     def find(self, triggers: Sequence[Trigger]) -> dict[str, list[TriggerFinding]]:
         """What the triggers of this repository find now, by the name of the trigger; GitHubFailed if gh fails."""
@@ -47,20 +56,32 @@ class GitHub(NamedTuple):
                 found[trigger.name] = [one for one in comments if one.at >= trigger.created_at]
         return found
 
-    def may_write(self, login: str) -> bool:
-        """Whether this person may write to the repository; GitHubFailed if gh cannot tell."""
-        return GitHubClient(self.repository, self.environ).may_write(login)
+    def may_write(self, login: str) -> bool | None:
+        """Whether this person may write to the repository; None if gh cannot tell."""
+        unknown = [known for known, answer in self._writers.items() if answer is None]
+        if login not in self._writers and len(unknown) < _MOST_UNKNOWN:
+            try:
+                self._writers[login] = self._client.may_write(login)
+            except GitHubFailed as error:
+                self._writers[login] = None
+                who = f"whether {login} may write to {self.repository}"
+                self.problems.append(f"gh cannot tell {who}: {error}; name trusted people with --author")
+        return self._writers.get(login)
 
-    def read_body(self, finding: TriggerFinding) -> TriggerFinding:
-        """The finding with its text, which a review may not have; GitHubFailed if gh fails."""
-        (node,) = GitHubClient(self.repository, self.environ).read_nodes([finding.node], "... on Comment { body }")
+    def read_body(self, finding: TriggerFinding) -> TriggerFinding | None:
+        """The finding with its text, which a review may not have; None if gh cannot read it."""
+        try:
+            (node,) = self._client.read_nodes([finding.node], "... on Comment { body }")
+        except GitHubFailed as error:
+            self.problems.append(f"{finding.source}: {error}")
+            return None
         return finding._replace(texts={**finding.texts, "body": _get_text(node, "body")})
 
     def _ask(self, labels: Sequence[str], *, wants_comments: bool) -> dict[str, Any]:
         parts = [f"label{place}: {_ISSUES.format(f'label{place}')} {_ISSUE_FIELDS}" for place in range(len(labels))]
         parts += [_PULLS] if wants_comments else []
         values = {f"label{place}": label for place, label in enumerate(labels)}
-        return GitHubClient(self.repository, self.environ).query(" ".join(parts), values)
+        return self._client.query(" ".join(parts), values)
 
     def _build_issue(self, node: Mapping[str, Any]) -> TriggerFinding:
         number = str(node["number"])

@@ -284,13 +284,15 @@ class TriggerWatcher:
             for trigger in triggers:
                 self._start_all(trigger, self._select_allowed(trigger, github, found[trigger.name]))
         except (GitHubFailed, ConfigError) as error:
-            self._note_failure(triggers, failures + 1, str(error))
+            self._note_failure(triggers, failures + 1, str(error), compute_next_poll(at, failures + 1))
+            return
+        if github.problems:  # with some events only: the next poll is not delayed
+            self._note_failure(triggers, failures + 1, github.problems[0], compute_next_poll(at, 0))
             return
         for trigger in triggers:
             self._store.end_poll(trigger.name, compute_next_poll(at, 0), 0)
 
-    def _note_failure(self, triggers: list[Trigger], failures: int, why: str) -> None:
-        next_at = compute_next_poll(self._now(), failures)
+    def _note_failure(self, triggers: list[Trigger], failures: int, why: str, next_at: int) -> None:
         for trigger in triggers:
             title = f"trigger {trigger.name}: GitHub does not answer"
             notice = None
@@ -302,22 +304,24 @@ class TriggerWatcher:
     def _select_allowed(
         self, trigger: Trigger, github: GitHub, findings: list[TriggerFinding]
     ) -> Iterator[TriggerFinding]:
-        """The findings whose author is on the list or may write to the repository; the others are recorded once."""
-        allowed: dict[str, bool] = dict.fromkeys(trigger.definition.authors, True)
-        for finding in findings:
+        """The findings whose author is on the list, first, or may write to the repository, with their texts.
+
+        The others are recorded once. What gh cannot tell or read is found again by the next poll.
+        """
+        authors = trigger.definition.authors
+        for finding in sorted(findings, key=lambda one: one.author not in authors):
             if self._is_settled(trigger, finding):
                 continue
             login = finding.author
-            if login and login not in allowed:
-                allowed[login] = github.may_write(login)
-            if allowed.get(login):
-                read = github.read_body(finding)
-                if trigger.definition.kind == ISSUES or read.texts["body"].strip():
-                    yield read
-                else:
-                    self._ignore(trigger, finding, "it has no text")
-            else:
+            is_allowed = login in authors or (bool(login) and github.may_write(login))
+            if is_allowed is False:
                 self._ignore(trigger, finding, f"{login or 'its author'} may not write to {github.repository}")
+            if not is_allowed or (read := github.read_body(finding)) is None:
+                continue
+            if trigger.definition.kind == ISSUES or read.texts["body"].strip():
+                yield read
+            else:
+                self._ignore(trigger, finding, "it has no text")
 
 
 def _name_owner(trigger: Trigger) -> str:
