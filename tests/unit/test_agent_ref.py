@@ -39,7 +39,7 @@ def test_what_cannot_be_a_reference_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["ollama", "acp", "command", "scripted"])
 def test_an_agent_without_accounts_says_so(name: str) -> None:
-    with pytest.raises(UsageError, match=f"{name} has no accounts"):
+    with pytest.raises(UsageError, match=f"{name} does not log in, so it has no accounts"):
         registry.load_adapter(f"{name}@work")
 
 
