@@ -15,6 +15,7 @@ from jackline.app.request import Request
 from jackline.domain.quoted_text import quote_text
 from jackline.domain.states import WorkStatus
 from jackline.features.triggers import trigger_model, trigger_task
+from jackline.features.triggers.github import GitHub
 from jackline.features.triggers.trigger_model import (
     COMMENTS,
     ISSUES,
@@ -199,6 +200,56 @@ def test_people_about_whom_gh_cannot_tell_do_not_block_the_others(
 
 
 @needs_gh
+def test_every_labelled_issue_is_found(home: Home, tmp_path: Path, github: GitHubServer) -> None:
+    """Those that were found before stay open, and are the newest ones in GitHub's order."""
+    for number in range(1, 251):
+        github.add_issue(number, "mallory", "agent")
+    github.add_issue(251, "ada", "agent")
+    github.writers.add("ada")
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent")
+    TriggerWatcher(home, Clock()).look()
+    assert list(list_prompts(home)) == [name_run("issue-251")]
+    assert len(TriggerStore(home.store()).list_deliveries("garden", 1000)) == 251
+    assert github.count("/graphql") == 4  # three pages, and the text of the issue
+
+
+@needs_gh
+def test_every_comment_since_the_trigger_is_found(home: Home, tmp_path: Path, github: GitHubServer) -> None:
+    """After an outage there may be more than a page of each. Pull requests from before the trigger are not read."""
+    at, before = "2026-11-01T10:00:00Z", "2020-11-01T10:00:00Z"
+    for number in range(1, 32):
+        github.add_comment(number, 900 + number, "mallory", "Hello", at)
+    pull = github.pulls[-1]
+    (thread,) = pull["reviewThreads"]["nodes"]
+    (comment,) = thread["comments"]["nodes"]
+    threads = [{"isResolved": False, "comments": {"nodes": [{**comment, "databaseId": 2000 + n}]}} for n in range(31)]
+    thread["comments"]["nodes"] += [{**comment, "databaseId": 3000 + n} for n in range(50)]
+    github.bodies["T931"] = {"comments": thread["comments"]}
+    pull["reviewThreads"]["nodes"] += threads
+    pull["reviews"]["nodes"] += [{**comment, "databaseId": 4000 + n} for n in range(51)]
+    for number in range(100, 200):
+        github.add_comment(number, 5000 + number, "mallory", "Hello", before)
+    add(home, tmp_path, kind=COMMENTS, repository=github.repository)
+    TriggerWatcher(home, Clock()).look()
+    found = {one.delivery for one in TriggerStore(home.store()).list_deliveries("garden", 1000)}
+    events = {*range(901, 932), *range(2000, 2031), *range(3000, 3050)}
+    expected = {f"comment-{number}" for number in events} | {f"review-{4000 + number}" for number in range(51)}
+    assert found == {trigger_model.build_event_id(github.repository, event) for event in expected}
+    # Two pages of pull requests, one more of reviews and of threads, and the long thread.
+    assert github.count("/graphql") == 5
+
+
+@needs_gh
+def test_one_poll_reads_so_many_pages(home: Home, tmp_path: Path, github: GitHubServer) -> None:
+    for number in range(1, 2302):
+        github.add_issue(number, "mallory", "agent")
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent")
+    trigger = TriggerStore(home.store()).get("garden")
+    found = GitHub(github.repository, os.environ).find([trigger])
+    assert (len(found["garden"]), github.count("/graphql")) == (2000, 20)
+
+
+@needs_gh
 def test_gh_is_not_asked_about_any_number_of_people(home: Home, tmp_path: Path, github: GitHubServer) -> None:
     for number in range(1, 21):
         github.add_issue(number, f"stranger-{number}", "agent")
@@ -242,7 +293,7 @@ def test_a_prompt_says_whether_a_review_or_a_comment_started_the_run(
 @needs_gh
 def test_long_texts_of_strangers_hide_nothing(home: Home, tmp_path: Path, github: GitHubServer) -> None:
     github.writers.add("ada")
-    for number in range(150):
+    for number in range(140):
         github.add_comment(5, number + 1, "mallory", "x" * 65_000, "2026-11-01T10:00:00Z")
     github.add_comment(6, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")
     add(home, tmp_path, kind=COMMENTS, repository=github.repository)

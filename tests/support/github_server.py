@@ -10,12 +10,13 @@ import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 needs_gh = pytest.mark.skipif(shutil.which("gh") is None, reason="gh is not installed")
 _PERMISSION = re.compile(r"/repos/([^/]+/[^/]+)/collaborators/([^/]+)/permission")
+_PULL = re.compile(r"pullRequest\(number: (\d+)\)")
 _LABEL = re.compile(r"(label\d+): issues\(labels: \[\$(label\d+)\]")
 
 
@@ -30,7 +31,7 @@ class GitHubServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.repository = "octo/garden"
         self.issues: list[dict[str, Any]] = []  # with `labels`, which the answer leaves out
         self.pulls: list[dict[str, Any]] = []
-        self.bodies: dict[str, dict[str, str]] = {}  # by GraphQL id
+        self.bodies: dict[str, dict[str, Any]] = {}  # by GraphQL id
         self.writers: set[str] = set()
         self.permission_codes: dict[str, int] = {}  # the answer for a login; 0: the connection is closed
         self.is_broken = False
@@ -49,11 +50,11 @@ class GitHubServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
     def add_comment(self, number: int, comment: int, author: str, body: str, at: str) -> None:
         url = f"https://github.com/{self.repository}/pull/{number}"
-        self.bodies[f"C{comment}"] = {"body": body}
+        self.bodies[f"C{comment}"] = {"body": body, "path": "src/tree.py", "line": 7}
         fields = {"id": f"C{comment}", "databaseId": comment, "url": f"{url}#r{comment}", "createdAt": at}
-        node = {**fields, "author": {"login": author}, "path": "src/tree.py", "line": 7}
-        thread = {"isResolved": False, "comments": {"nodes": [node]}}
-        names = {"number": number, "title": "A change", "url": url, "headRefName": "grow-tree"}
+        node = {**fields, "author": {"login": author}}
+        thread = {"id": f"T{comment}", "isResolved": False, "comments": {"nodes": [node]}}
+        names = {"number": number, "title": "A change", "url": url, "headRefName": "grow-tree", "updatedAt": at}
         self.pulls.append({**names, "reviews": {"nodes": []}, "reviewThreads": {"nodes": [thread]}})
 
     def answer_query(self, query: str, values: dict[str, Any]) -> dict[str, Any] | None:
@@ -72,6 +73,36 @@ class GitHubServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         self.shutdown()
         self.server_close()
         os.unlink(self.path)
+
+
+class _Pages(NamedTuple):
+    """Cuts pages out of lists, as the query asks for them; a cursor is a place in the list."""
+
+    query: str
+    cursor: str | None
+
+    def cut(self, name: str, nodes: list[dict[str, Any]]) -> dict[str, Any]:
+        asked = re.search(rf"\b{name}\([^)]*?(first|last): (\d+)", self.query)
+        if asked is None:
+            return {"nodes": []}
+        size = int(asked[2])
+        if asked[1] == "first":
+            start = int(self.cursor or 0)
+            end = min(start + size, len(nodes))
+            page = {"more": end < len(nodes), "cursor": str(end)}
+        else:
+            end = len(nodes) if self.cursor is None else int(self.cursor)
+            start = max(0, end - size)
+            page = {"more": start > 0, "cursor": str(start)}
+        return {"nodes": nodes[start:end], "pageInfo": page}
+
+    def cut_pull(self, pull: dict[str, Any]) -> dict[str, Any]:
+        whole = _Pages(self.query, None)
+        threads = self.cut("reviewThreads", pull["reviewThreads"]["nodes"])
+        threads["nodes"] = [
+            {**thread, "comments": whole.cut("comments", thread["comments"]["nodes"])} for thread in threads["nodes"]
+        ]
+        return {**pull, "reviews": self.cut("reviews", pull["reviews"]["nodes"]), "reviewThreads": threads}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -102,10 +133,18 @@ class _Handler(BaseHTTPRequestHandler):
         if f"{values.get('owner')}/{values.get('name')}" != self.server.repository:
             self._answer(200, {"data": {"repository": None}, "errors": [{"message": "Could not resolve"}]})
             return
-        found: dict[str, Any] = {"pullRequests": {"nodes": self.server.pulls}}
+        pages = _Pages(asked["query"], values.get("cursor"))
+        if one := _PULL.search(asked["query"]):
+            pull = next(pull for pull in self.server.pulls if pull["number"] == int(one[1]))
+            found: dict[str, Any] = {"pullRequest": pages.cut_pull(pull)}
+        else:
+            found = {"pullRequests": pages.cut("pullRequests", self.server.pulls)}
+            pulls = [_Pages(asked["query"], None).cut_pull(pull) for pull in found["pullRequests"]["nodes"]]
+            found["pullRequests"]["nodes"] = pulls
         for alias, variable in _LABEL.findall(asked["query"]):
             nodes = [issue for issue in self.server.issues if values[variable] in issue["labels"]]
-            found[alias] = {"nodes": [{k: v for k, v in node.items() if k != "labels"} for node in nodes]}
+            plain = [{k: v for k, v in node.items() if k != "labels"} for node in nodes]
+            found[alias] = pages.cut("issues", plain)
         self._answer(200, {"data": {"repository": found}})
 
     def do_GET(self) -> None:

@@ -9,22 +9,30 @@ from jackline.engine.github_client import GitHubClient, GitHubFailed
 from jackline.features.triggers.trigger_model import COMMENTS, ISSUES, TriggerFinding, build_event_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from jackline.features.triggers.trigger_model import Trigger
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]{0,199}")  # names that need no quotes
-_ISSUES = "issues(labels: [${0}], states: OPEN, first: 50, orderBy: {{field: UPDATED_AT, direction: DESC}})"
-# Without their bodies: strangers may write as much as they like.
-_ISSUE_FIELDS = "{ nodes { id number title url author { login } } }"
-_COMMENT_FIELDS = "{ nodes { id databaseId url createdAt author { login } "
-_PULLS = (
-    "pullRequests(states: OPEN, first: 30, orderBy: {field: UPDATED_AT, direction: DESC}) { nodes { number title url "
-    f"headRefName reviews(last: 20) {_COMMENT_FIELDS} state }} }} "
-    f"reviewThreads(last: 30) {{ nodes {{ isResolved comments(last: 10) {_COMMENT_FIELDS} path line }} }} }} }} }} }}"
+_NEWEST_FIRST = "orderBy: {field: UPDATED_AT, direction: DESC}"
+_NEXT = "pageInfo { more: hasNextPage cursor: endCursor }"
+_BEFORE = "pageInfo { more: hasPreviousPage cursor: startCursor }"
+# Without their bodies and paths: strangers may write as much as they like.
+_ISSUES = (
+    f"issues(labels: [$%s], states: OPEN, first: 100%s, {_NEWEST_FIRST}) "
+    f"{{ nodes {{ id number title url author {{ login }} }} {_NEXT} }}"
 )
-
-
+_COMMENT_FIELDS = f"{{ nodes {{ id databaseId url createdAt author {{ login }} }} {_BEFORE} }}"
+_REVIEWS = f"reviews(last: 50%s) {_COMMENT_FIELDS}"
+_THREADS = f"reviewThreads(last: 30%s) {{ nodes {{ id isResolved comments(last: 20) {_COMMENT_FIELDS} }} {_BEFORE} }}"
+_LONG_THREAD = f"... on PullRequestReviewThread {{ comments(last: 100) {_COMMENT_FIELDS} }}"
+_PULLS = (
+    f"pullRequests(states: OPEN, first: 30%s, {_NEWEST_FIRST}) {{ nodes {{ number title headRefName updatedAt "
+    f"{_REVIEWS % ''} {_THREADS % ''} }} {_NEXT} }}"
+)
+_TEXTS = "... on Comment { body } ... on PullRequestReviewComment { path line }"
+_MOST_PAGES = 20  # that one poll reads after the first ones, so that a repository cannot use up the person's requests
+_MOST_PULL_PAGES = 5  # of pull requests, each as expensive as ten usual requests, and of the comments of one
 _MOST_UNKNOWN = 5  # people about whom gh cannot tell, in one poll
 
 
@@ -40,21 +48,23 @@ class GitHub:
         self.problems: list[str] = []
         self._client = GitHubClient(repository, environ)
         self._writers: dict[str, bool | None] = {}
+        self._pages_left = _MOST_PAGES
 
     def find(self, triggers: Sequence[Trigger]) -> dict[str, list[TriggerFinding]]:
         """What the triggers of this repository find now, by the name of the trigger; GitHubFailed if gh fails."""
         labels = sorted({one.definition.label for one in triggers if one.definition.kind == ISSUES})
-        wants_comments = any(one.definition.kind == COMMENTS for one in triggers)
-        answer = self._ask(labels, wants_comments=wants_comments)
-        found: dict[str, list[TriggerFinding]] = {}
-        for trigger in triggers:
-            if trigger.definition.kind == ISSUES:
-                nodes = _list_nodes(answer, f"label{labels.index(trigger.definition.label)}")
-                found[trigger.name] = [self._build_issue(node) for node in nodes if _is_number(node.get("number"))]
-            else:
-                comments = self._iterate_comments(_list_nodes(answer, "pullRequests"))
-                found[trigger.name] = [one for one in comments if one.at >= trigger.created_at]
-        return found
+        places = {label: f"label{place}" for place, label in enumerate(labels)}
+        created = [one.created_at for one in triggers if one.definition.kind == COMMENTS]
+        parts = [f"{place}: {_ISSUES % (place, '')}" for place in places.values()] + [_PULLS % ""] * bool(created)
+        answer = self._client.query(" ".join(parts), {place: label for label, place in places.items()})
+        issues = {label: self._read_issues(place, label, answer) for label, place in places.items()}
+        comments = self._read_comments(answer, min(created)) if created else []
+        return {
+            one.name: issues[one.definition.label]
+            if one.definition.kind == ISSUES
+            else [comment for comment in comments if comment.at >= one.created_at]
+            for one in triggers
+        }
 
     def may_write(self, login: str) -> bool | None:
         """Whether this person may write to the repository; None if gh cannot tell."""
@@ -71,17 +81,91 @@ class GitHub:
     def read_body(self, finding: TriggerFinding) -> TriggerFinding | None:
         """The finding with its text, which a review may not have; None if gh cannot read it."""
         try:
-            (node,) = self._client.read_nodes([finding.node], "... on Comment { body }")
+            (node,) = self._client.read_nodes([finding.node], _TEXTS)
         except GitHubFailed as error:
             self.problems.append(f"{finding.source}: {error}")
             return None
-        return finding._replace(texts={**finding.texts, "body": _get_text(node, "body")})
+        plain, others = _split_names({"path": _get_text(node, "path"), "line": str(node.get("line") or "")})
+        return finding._replace(
+            variables={**finding.variables, **plain},
+            texts={**finding.texts, "body": _get_text(node, "body"), **others},
+        )
 
-    def _ask(self, labels: Sequence[str], *, wants_comments: bool) -> dict[str, Any]:
-        parts = [f"label{place}: {_ISSUES.format(f'label{place}')} {_ISSUE_FIELDS}" for place in range(len(labels))]
-        parts += [_PULLS] if wants_comments else []
-        values = {f"label{place}": label for place, label in enumerate(labels)}
-        return self._client.query(" ".join(parts), values)
+    def _read_issues(self, place: str, label: str, answer: Mapping[str, Any]) -> list[TriggerFinding]:
+        fields = f"{place}: {_ISSUES % (place, ', after: $cursor')}"
+        nodes = self._read_pages(answer, (place,), fields, {place: label})
+        return [self._build_issue(node) for node in reversed(nodes) if _is_number(node.get("number"))]
+
+    def _read_comments(self, answer: Mapping[str, Any], since: int) -> list[TriggerFinding]:
+        """The comments and reviews since a time and some before, oldest first."""
+
+        def is_over(page: Sequence[Mapping[str, Any]]) -> bool:
+            return not page or _parse_time(_get_text(page[-1], "updatedAt")) < since
+
+        fields = _PULLS % ", after: $cursor"
+        pulls = self._read_pages(answer, ("pullRequests",), fields, {}, is_over, _MOST_PULL_PAGES)
+        found = [one for pull in pulls if _is_number(pull.get("number")) for one in self._read_pull(pull, since)]
+        return sorted({one.delivery: one for one in found}.values(), key=lambda one: one.at)
+
+    def _read_pull(self, pull: Mapping[str, Any], since: int) -> Iterator[TriggerFinding]:
+        """The comments of unresolved threads and the reviews of a pull request."""
+
+        def is_over(page: Sequence[Mapping[str, Any]]) -> bool:
+            return not page or _parse_time(_get_text(page[0], "createdAt")) < since
+
+        known, place = {"pullRequest": pull}, f"pullRequest(number: {pull['number']})"
+        fields = [f"{place} {{ {one % ', before: $cursor'} }}" for one in (_REVIEWS, _THREADS)]
+        reviews = self._read_pages(known, ("pullRequest", "reviews"), fields[0], {}, is_over, _MOST_PULL_PAGES)
+        threads = self._read_pages(known, ("pullRequest", "reviewThreads"), fields[1], {}, most=_MOST_PULL_PAGES)
+        unresolved = [thread for thread in threads if thread.get("isResolved") is not True]
+        comments = [comment for thread in unresolved for comment in self._read_thread(thread, since)]
+        for kind, nodes in (("comment", comments), ("review", reviews)):
+            for node in nodes:
+                if _is_number(node.get("databaseId")):
+                    yield self._build_comment(kind, pull, node)
+
+    def _read_thread(self, thread: Mapping[str, Any], since: int) -> list[dict[str, Any]]:
+        """The comments of a thread: the newest hundred, if there are so many since a time."""
+        comments = _list_nodes(thread, "comments")
+        is_all = not _get_cursor(_get_holder(thread, "comments")) or not comments
+        if not is_all and _parse_time(_get_text(comments[0], "createdAt")) >= since and self._pages_left:
+            self._pages_left -= 1
+            try:
+                (whole,) = self._client.read_nodes([_get_text(thread, "id")], _LONG_THREAD)
+            except GitHubFailed as error:
+                self.problems.append(str(error))
+            else:
+                return _list_nodes(whole, "comments")
+        return comments
+
+    def _read_pages(
+        self,
+        answer: Mapping[str, Any],
+        path: Sequence[str],
+        fields: str,
+        values: Mapping[str, str],
+        is_over: Callable[[Sequence[Mapping[str, Any]]], bool] = lambda _page: False,
+        most: int = _MOST_PAGES,
+    ) -> list[dict[str, Any]]:
+        """The nodes at a path of the answer, and those of the pages after it, for which `fields` asks."""
+        nodes: list[dict[str, Any]] = []
+        for is_last in [False] * (most - 1) + [True]:
+            *parents, name = path
+            holder = answer
+            for parent in parents:
+                holder = _get_holder(holder, parent)
+            page = _list_nodes(holder, name)
+            nodes += page
+            cursor = _get_cursor(_get_holder(holder, name))
+            if is_last or not cursor or is_over(page) or not self._pages_left:
+                break
+            self._pages_left -= 1
+            try:
+                answer = self._client.query(fields, {**values, "cursor": cursor})
+            except GitHubFailed as error:
+                self.problems.append(str(error))
+                break
+        return nodes
 
     def _build_issue(self, node: Mapping[str, Any]) -> TriggerFinding:
         number = str(node["number"])
@@ -94,25 +178,10 @@ class GitHub:
             source=f"issue #{number} of {self.repository}",
         )
 
-    def _iterate_comments(self, pulls: Sequence[Mapping[str, Any]]) -> Iterator[TriggerFinding]:
-        for pull in pulls:
-            if not _is_number(pull.get("number")):
-                continue
-            threads = [one for one in _list_nodes(pull, "reviewThreads") if one.get("isResolved") is not True]
-            comments = [comment for thread in threads for comment in _list_nodes(thread, "comments")]
-            for kind, nodes in (("comment", comments), ("review", _list_nodes(pull, "reviews"))):
-                for node in nodes:
-                    if _is_number(node.get("databaseId")):
-                        yield self._build_comment(kind, pull, node)
-
     def _build_comment(self, kind: str, pull: Mapping[str, Any], node: Mapping[str, Any]) -> TriggerFinding:
         number = str(pull["number"])
         what = "a review comment" if kind == "comment" else "a review"
-        names = {"branch": _get_text(pull, "headRefName")}
-        if kind == "comment":
-            names |= {"path": _get_text(node, "path"), "line": str(node.get("line") or "")}
-        plain = {name: text for name, text in names.items() if _PLAIN.fullmatch(text)}
-        others = {name: text for name, text in names.items() if text and name not in plain}
+        plain, others = _split_names({"branch": _get_text(pull, "headRefName")})
         return TriggerFinding(
             delivery=build_event_id(self.repository, f"{kind}-{node['databaseId']}"),
             variables={"repository": self.repository, "number": number, "url": _get_url(node), **plain},
@@ -124,9 +193,25 @@ class GitHub:
         )
 
 
+def _split_names(names: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The names that need no quotes, and the others; without empty ones."""
+    plain = {name: text for name, text in names.items() if _PLAIN.fullmatch(text)}
+    return plain, {name: text for name, text in names.items() if text and name not in plain}
+
+
+def _get_holder(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = holder.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _get_cursor(connection: Mapping[str, Any]) -> str:
+    """Where the next page begins; empty if there is none."""
+    page = _get_holder(connection, "pageInfo")
+    return _get_text(page, "cursor") if page.get("more") is True else ""
+
+
 def _list_nodes(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    connection = holder.get(name)
-    nodes = connection.get("nodes") if isinstance(connection, dict) else None
+    nodes = _get_holder(holder, name).get("nodes")
     return [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
 
 
