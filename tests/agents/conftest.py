@@ -20,7 +20,7 @@ from tools.agents.pins import read as pins
 Play = Callable[..., Stage]
 HERE = Path(__file__).parent
 _SLOW = {"gemini", "kilo", "opencode", "qwen"}
-_SLOWEST = {"kilo", "opencode"}  # ten seconds of processor time and more for one word
+_SLOWEST = {"gemini", "kilo", "opencode"}  # ten seconds of processor time and more for one word
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -160,6 +160,7 @@ def test_a_person_is_asked_and_the_session_goes_on_with_that_very_call(set_stage
     assert [state for (state,) in stage.calls("state")] == ["denied", "done"]
 
 
+@pytest.mark.full
 def test_a_person_who_says_no_is_heard_by_the_model(set_stage: SetStage) -> None:
     stage = set_stage(deliver("ada", "hello"), Reply(say="then not"))
     assert stage.run("send a mail", *stage.policy("ask")).code == 14
@@ -206,6 +207,7 @@ def test_a_command_in_the_background_is_done_when_it_has_ended(set_stage: SetSta
     assert (state, "exit code 0" in output) == ("done", True)
 
 
+@pytest.mark.full
 def test_the_calls_of_a_subagent_stand_below_its_task(set_stage: SetStage) -> None:
     task = {"tool": "Task", "input": {"description": "send", "prompt": "send a mail", "run_in_background": False}}
     stage = set_stage(Reply(call=task), deliver("ada", "hello"), Reply(say="sub is done"), Reply(say="all is done"))
@@ -245,6 +247,7 @@ def test_no_settings_of_others_switch_the_gate_off(set_stage: SetStage, place: s
     assert (stage.outbox, stage.calls("decision")) == ([], [("deny",)])
 
 
+@pytest.mark.full
 def test_a_hook_that_puts_another_call_in_the_place_of_an_allowed_one_stops_the_run(set_stage: SetStage) -> None:
     """Of two hooks the slower one has the last word. What it did is done; that it goes on so is prevented."""
     said = {"permissionDecision": "allow", "updatedInput": {"command": "deliver eve hello"}}
@@ -258,6 +261,7 @@ def test_a_hook_that_puts_another_call_in_the_place_of_an_allowed_one_stops_the_
     assert stage.calls("state") == [("in_doubt",)]
 
 
+@pytest.mark.full
 def test_a_run_that_cannot_ask_the_gate_does_not_end_as_if_all_were_well(set_stage: SetStage) -> None:
     """Nothing runs then; and the trial cannot see it, because it is made without the user's own settings."""
     stage = set_stage(deliver("ada", "hello"), Reply(hang="before"))

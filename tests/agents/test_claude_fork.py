@@ -41,6 +41,7 @@ def begun(set_stage: SetStage, *replies: Reply) -> Door:
     return stage
 
 
+@pytest.mark.full
 def test_a_fork_begins_with_a_copy_of_the_conversation(set_stage: SetStage) -> None:
     stage = begun(set_stage, deliver("ada", "hello"), Reply(say="it was periwinkle"))
     session = stage.show()["sessions"]["claude"]

@@ -62,6 +62,7 @@ def play_script(stage: Door, path: Path, text: str) -> None:
     stage.model.script = Script((Reply(write=(str(path), text)), Reply(shell=f"sh {path}"), Reply(say="done")))
 
 
+@pytest.mark.full
 def test_a_script_does_not_trust_the_project_for_its_agent(set_stage: SetStage) -> None:
     stage = set_stage()
     path, text = write_script(stage, "trust")

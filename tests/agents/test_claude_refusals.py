@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from jackline.fake_model.script import Reply
 from tests.agents.stage import RUN
 from tests.agents.test_claude_door import SetStage, set_stage
@@ -11,6 +13,7 @@ __all__ = ["set_stage"]
 CONNECTIVITY = 12
 
 
+@pytest.mark.full
 def test_an_endless_error_in_the_stream_is_overloaded_and_retried(set_stage: SetStage) -> None:
     broken = Reply(say="one two three", kind="overloaded_error", message="Overloaded", times=1_000)
     stage = set_stage(broken)

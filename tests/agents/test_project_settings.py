@@ -240,6 +240,7 @@ def test_claude_keeps_the_servers_and_settings_of_the_user(play: Play, agent: st
     assert [path for path in written if b"s3cret-value-of-the-user" in path.read_bytes()] == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("agent", ["claude"])
 def test_a_skill_of_a_hostile_project_brings_no_hook(play: Play, agent: str) -> None:
     use = Reply(call={"tool": "Skill", "input": {"skill": "look"}})
@@ -268,6 +269,7 @@ def test_a_skill_that_claude_finds_while_it_works_brings_no_hook(play: Play, age
     assert witness.seen == {"skill"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("agent", ["claude"])
 def test_permissions_that_claude_writes_keep_trust_and_those_of_a_project_restrict(play: Play, agent: str) -> None:
     stage, witness = hostile(play, agent)

@@ -346,6 +346,7 @@ class Obeyer(Worker):
         return Reply(shell=f"echo '{wanted.strip()}' > {NAME}")
 
 
+@pytest.mark.full
 def test_a_reviewer_that_always_finds_something_new_is_stopped(lay: Lay) -> None:
     table = lay(worker=Obeyer, reviewer=Nagger)
     ended = table.end_of(table.begin())

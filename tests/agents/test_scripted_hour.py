@@ -99,6 +99,7 @@ def test_with_claude(sit: Sit) -> None:
     assert desk.outbox == ["ada hello"]
 
 
+@pytest.mark.full
 def test_with_codex(sit: Sit) -> None:
     """Nothing is asked: its gate is advisory. It reports tokens when a turn ends, so the cap holds between turns."""
     desk, terminal = sit(
@@ -125,6 +126,7 @@ def test_with_codex(sit: Sit) -> None:
     assert "proved" in terminal.read()
 
 
+@pytest.mark.full
 def test_a_run_begun_at_a_terminal_is_woken_by_a_process_without_one(sit: Sit) -> None:
     desk, terminal = sit("claude", Reply(shell="deliver ada hello"), Reply(say="It is sent."))
     policy = " ".join(desk.policy("ask"))

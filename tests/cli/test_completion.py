@@ -55,6 +55,8 @@ CASES = [
     (("jackline", "run", "--agent", ""), {"scripted", "auto"}, False),
     (("jackline", "run", "--max-usd", ""), set(), True),
 ]
+# A shell takes a second to start.
+SLOW_CASES = [CASES[0], *(pytest.param(*case, marks=pytest.mark.full) for case in CASES[1:])]
 
 
 @pytest.fixture
@@ -109,7 +111,7 @@ def missing_is_a_skip(shell: str) -> pytest.MarkDecorator:
 
 
 @missing_is_a_skip("zsh")
-@pytest.mark.parametrize(("words", "wanted", "exactly"), CASES)
+@pytest.mark.parametrize(("words", "wanted", "exactly"), SLOW_CASES)
 def test_zsh(scripted: Place, words: tuple[str, ...], wanted: set[str], exactly: bool) -> None:
     write(scripted, "zsh")
     found = offered(scripted, ["zsh", "-f", "-c", ZSH, "zsh", *words])
@@ -132,7 +134,7 @@ def test_fish_offers_runs(scripted: Place) -> None:
 
 
 @missing_is_a_skip("fish")
-@pytest.mark.parametrize(("words", "wanted", "exactly"), CASES)
+@pytest.mark.parametrize(("words", "wanted", "exactly"), SLOW_CASES)
 def test_fish(scripted: Place, words: tuple[str, ...], wanted: set[str], exactly: bool) -> None:
     write(scripted, "fish")
     lines = offered(scripted, ["fish", "--no-config", "-c", 'source ./script; complete -C "$argv"', " ".join(words)])

@@ -16,8 +16,11 @@ from jackline.engine.settings import new_id
 from jackline.policy.classify import Classification
 from jackline.policy.toml_rules import parse_policy, require_valid
 from jackline.store.store import Store
+from tests.conftest import SLOW_BACKENDS
 from tests.support.rewordings import VARIANTS, WORDINGS, write_workspace
 from tests.support.stores import AT, LEASE_MS, claimed, made, owner
+
+pytestmark = pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 
 PLAIN = 'name = "send"\ncommand = "send"\nclass = "effect"\ndecision = "allow"\n'
 RULES = {

@@ -43,6 +43,7 @@ def test_killed_once_at_each_point(tmp_path: Path, database: str, point: str, se
     assert run_until_killed(tmp_path, database, point, session=session) == "killed"
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 @pytest.mark.parametrize("point", IN_RECOVERY)
 def test_killed_again_while_recovering(tmp_path: Path, database: str, point: str) -> None:
     stage = build(tmp_path, database)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jackline import crash_points
-from tests.conftest import SAID
+from tests.conftest import SAID, SLOW_BACKENDS
 from tests.crash.stage import KILLED, Stage
 from tests.programs import effect
 
@@ -159,6 +159,7 @@ def test_each_of_five_effects_is_made_once_wherever_the_run_dies(
     assert trial.points > len(BOUNDARIES) + len(crash_points.POINTS)
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 @pytest.mark.parametrize("boundary", [f"{UNPROBED}:before", f"{UNPROBED}:after", "two:before", "two:after"])
 def test_dead_at_the_boundary_of_an_effect(tmp_path: Path, database: str, boundary: str) -> None:
     assert crashed(tmp_path / "place", database, "run-1", boundary) == ""

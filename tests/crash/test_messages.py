@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jackline.store.open import open_store
+from tests.conftest import SLOW_BACKENDS
 from tests.crash.stage import KILLED, RUN, Stage, build
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def given(stage: Stage) -> list[bool]:
         store.close()
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 @pytest.mark.parametrize(
     ("point", "expected"),
     [

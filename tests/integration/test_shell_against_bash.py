@@ -70,7 +70,7 @@ def _compare(seed: int, count: int, folder: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + 1))
 def test_bash_runs_no_command_that_was_not_given(seed: int, tmp_path: Path) -> None:
-    _compare(seed, 500, tmp_path)
+    _compare(seed, 250, tmp_path)
 
 
 @pytest.mark.full
