@@ -216,6 +216,7 @@ def test_two_services_fire_one_after_the_other(night: Night, overlap: str, after
     def create_slowly(home: Home, schedule: Schedule, fire: Fire) -> None:
         if not seen:
             assert other.start_runs() == 0
+            assert not night.schedules.take(night.fires[1], "service-2", now, MINUTE_MS)  # such as for `run-now`
             seen.append([fire.state for fire in night.fires])
         create_run(home, schedule, fire)
 
