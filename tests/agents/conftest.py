@@ -19,20 +19,14 @@ from tools.agents.pins import read as pins
 
 Play = Callable[..., Stage]
 HERE = Path(__file__).parent
-_SLOW = {"gemini", "kilo", "opencode", "qwen"}
-_SLOWEST = {"gemini", "kilo", "opencode"}  # ten seconds of processor time and more for one word
+_SLOW = {"gemini", "kilo", "opencode", "qwen"}  # three seconds of processor time and more for one word
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     named = any(mark.args[0] == "agent" for mark in metafunc.definition.iter_markers("parametrize"))
     if "agent" in metafunc.fixturenames and not named:
-        metafunc.parametrize("agent", [_marked(agent, metafunc.function.__name__) for agent in cells.AGENTS])
-
-
-def _marked(agent: str, behaviour: str) -> object:
-    """Slow CLIs only say hello in every run; the rest of what they do is looked at in the full one."""
-    slow = agent in _SLOW and (behaviour != "test_hello" or agent in _SLOWEST)
-    return pytest.param(agent, marks=pytest.mark.full) if slow else agent
+        marked = (pytest.param(agent, marks=pytest.mark.full) if agent in _SLOW else agent for agent in cells.AGENTS)
+        metafunc.parametrize("agent", list(marked))
 
 
 @pytest.fixture

@@ -8,11 +8,16 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from tests.conftest import SLOW_BACKENDS
 from tests.crash.stage import PROGRAM, Stage, build, send_step
 from tests.crash.test_supervisor import PATIENCE_S, halting_steps, until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 
 
 def without_json(stage: Stage) -> subprocess.Popen[bytes]:

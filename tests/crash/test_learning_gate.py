@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jackline.features.cases.learning import REVIEW_COMMAND
+from tests.conftest import SLOW_BACKENDS
 from tests.crash.stage import KILLED, RUN, Stage, build
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 
 UNRESOLVED = 16
 START = "jackline case start 'why?' --skip-intake"

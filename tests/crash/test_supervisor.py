@@ -13,6 +13,7 @@ import pytest
 
 from jackline.files import is_unlocked
 from jackline.scenarios.sandbox import is_stopped
+from tests.conftest import SLOW_BACKENDS
 from tests.crash.stage import KILLED, Stage, build, send_step, usual_steps
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     assert process.returncode == KILLED
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 @pytest.mark.parametrize("halt", [pytest.param(one, marks=pytest.mark.full) if one % 2 else one for one in range(8)])
 def test_supervisor_killed_between_any_two_steps(tmp_path: Path, database: str, halt: int) -> None:
     stage = build(tmp_path, database)

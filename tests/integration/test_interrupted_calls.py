@@ -153,6 +153,7 @@ def test_an_agent_that_repeats_what_was_reported_may_do_so_within_the_limit_of_i
     assert [row[:2] for row in rows] == [("abandoned", None), ("done", rows[0][2]), ("denied", None)]
 
 
+@pytest.mark.full
 def test_a_report_that_no_agent_has_read_is_made_again(stage: Stage) -> None:
     stage.begin(stage.call("build", BUILD, 1, when={"attempt": 1}), {"say": "done"}, replay="report")
     stage.environ["JACKLINE_SCRIPTED_BINARY"] = "/nonexistent"
@@ -256,6 +257,7 @@ def test_a_person_can_say_that_what_was_left_undone_is_not_wanted_any_more(stage
     assert stage.type("answer", "r", call, "skip").code == 2
 
 
+@pytest.mark.full
 def test_a_plain_resume_tells_the_agent_again(stage: Stage) -> None:
     call = left_undone(stage)
     assert stage.resume().code == WAITS  # attempt 3: three more turns
@@ -271,6 +273,7 @@ def test_what_was_left_undone_has_no_other_answer(stage: Stage, verdict: str) ->
     assert (refused.code, "answer skip" in refused.err) == (2, True), refused
 
 
+@pytest.mark.full
 def test_twenty_refusals_in_one_turn_are_enough(stage: Stage) -> None:
     others = [stage.call("look", {"path": str(number)}, when={"attempt": 2}) for number in range(40)]
     stage.begin(*others, stage.call("build", BUILD, 1, when={"attempt": 1}), {"say": "done"}, session=False)
@@ -316,6 +319,7 @@ def test_one_that_was_cut_off_three_times_is_a_persons(stage: Stage, verdict: st
     assert stage.calls("id", "state", "answer")[2] == (call, state, verdict)
 
 
+@pytest.mark.full
 def test_a_call_that_was_cut_off_twice_is_made_again_once(stage: Stage) -> None:
     stage.begin(stage.call("build", BUILD, 1, 2), stage.call("look", {"path": "a"}))
     stage.kill_in(2, "resume", "r")
@@ -426,7 +430,9 @@ def test_an_unknown_call_that_was_cut_off_is_told_and_denied_once(stage: Stage) 
     assert "check first" in stage.calls("reason")[1][0]
 
 
-@pytest.mark.parametrize("verdict", ["happened", "did-not", "retry", "skip"])
+@pytest.mark.parametrize(
+    "verdict", ["happened", *(pytest.param(one, marks=pytest.mark.full) for one in ("did-not", "retry", "skip"))]
+)
 def test_a_strict_run_waits_for_a_word_on_an_unknown_call(stage: Stage, verdict: str) -> None:
     stage.begin(stage.call("mystery", {}, 1), {"say": "done"}, words=("--strict",))
     ended = stage.resume()

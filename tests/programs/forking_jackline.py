@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import ctypes
 import fcntl
+import gc
 import importlib
 import io
 import json
@@ -117,6 +118,8 @@ def exit_at_once(code: int) -> NoReturn:
 
 if __name__ == "__main__":
     load_jackline()
+    gc.collect()
+    gc.freeze()  # a collection in a forked process would write to, and so copy, every page of what was loaded
     wanted = None
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is for the tests
         wanted = wait_for_command(socket.socket(fileno=int(sys.argv[1])))
