@@ -232,6 +232,7 @@ def test_what_the_users_own_settings_refuse_did_not_happen(set_stage: SetStage) 
 FREE = {"permissions": {"allow": ["Bash"]}}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("place", "settings"),
     [
@@ -347,6 +348,7 @@ def test_a_program_that_drops_the_hooks_is_not_started_at_all(set_stage: SetStag
     assert (stage.outbox, stage.model.asked) == ([], [])
 
 
+@pytest.mark.full
 def test_a_call_that_never_asked_stops_the_run_although_the_trial_was_passed(set_stage: SetStage) -> None:
     stage = set_stage(Reply(shell="true"), Reply(hang="before"))
     stage.binary = str(stage.program("claude", DISARMED.format(binary=binary("claude"))))

@@ -221,6 +221,7 @@ def test_settings_around_the_workspace_count_too(play: Play, agent: str) -> None
     assert "HOSTILE=yes." not in repr(stage.model.asked)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("agent", ["claude"])
 def test_claude_keeps_the_servers_and_settings_of_the_user(play: Play, agent: str) -> None:
     stage, witness = hostile(play, agent)
@@ -253,6 +254,7 @@ def test_a_skill_of_a_hostile_project_brings_no_hook(play: Play, agent: str) -> 
     assert "skill" in witness.seen
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("agent", ["claude"])
 def test_a_skill_that_claude_finds_while_it_works_brings_no_hook(play: Play, agent: str) -> None:
     """It looks for skills beside each file that it reads, even if the project has no settings at all."""

@@ -19,9 +19,11 @@ ALLOWED_KB = 80_000  # a line of up to 16 MiB is held, and copied once when it i
 KINDS: list[Any] = [
     pytest.param({"kind": "lines", "bytes": 100 * MB}, id="short lines"),
     pytest.param({"kind": "long_line", "bytes": 100 * MB}, id="a line of 100 MB"),
-    pytest.param({"kind": "binary", "bytes": 30 * MB}, id="binary bytes"),
-    pytest.param({"kind": "long_line", "bytes": 60 * MB, "newline": False}, id="no newline at all"),
-    pytest.param({"kind": "lines", "bytes": 60 * MB, "stream": "stderr"}, id="standard error"),
+    pytest.param({"kind": "binary", "bytes": 30 * MB}, id="binary bytes", marks=pytest.mark.full),
+    pytest.param(
+        {"kind": "long_line", "bytes": 60 * MB, "newline": False}, id="no newline at all", marks=pytest.mark.full
+    ),
+    pytest.param({"kind": "lines", "bytes": 60 * MB, "stream": "stderr"}, id="standard error", marks=pytest.mark.full),
     pytest.param({"kind": "lines", "bytes": 1000 * MB}, id="1 GB", marks=pytest.mark.full),
 ]
 

@@ -102,6 +102,7 @@ def _closed(place: OldHome) -> Iterator[OldHome]:
         place.close()
 
 
+@pytest.mark.full
 def test_everything_in_it_comes_to_its_end(old: OldHome) -> None:
     old.verify_all()
     _send_again(old)

@@ -33,7 +33,7 @@ from jackline.features.schedules.schedule_model import (
 )
 from jackline.features.schedules.schedule_store import ScheduleStore
 from jackline.formatting import DAY_MS, HOUR_MS, MINUTE_MS, format_iso
-from tests.conftest import SAID
+from tests.conftest import SAID, SLOW_BACKENDS
 from tests.support.stores import new_run
 
 SEED = int(os.environ.get("JACKLINE_SEED", "0"))
@@ -183,6 +183,7 @@ def check(world: World, schedules: ScheduleStore, start: int) -> dict[str, int]:
     return dict(states)
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 @pytest.mark.parametrize("season", ["spring", pytest.param("autumn", marks=pytest.mark.full)])
 def test_each_due_time_fires_once_in_the_months_when_clocks_change(
     homes: list[Home], season: str, record_property: Callable[[str, object], None]
