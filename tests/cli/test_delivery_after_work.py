@@ -193,9 +193,7 @@ def test_a_run_that_continues_by_itself_is_not_urgent(place: Place) -> None:
         set_up(place, ntfy_table(server, 'kinds = ["run.waiting.budget"]'))
         assert place.play({"usage": {"input": 10, "output": 1, "usd": 1.1}}, environ=day).code == 15
         (message,) = server.list_messages(TOPIC)
-        # The turn may be stopped before its usage is charged to the day; such a run has no time to continue.
-        wakes = place.type("list", "--json").rows[0]["wake_at"]
-        assert message["priority"] == (2 if wakes else 4)
+        assert message["priority"] == 2
 
 
 def test_a_run_that_waits_in_its_process_reports_before_it_waits(place: Place) -> None:

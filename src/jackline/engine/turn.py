@@ -122,6 +122,7 @@ class TurnJob:
         self._health: AgentHealth | None = None  # to store with the next events
         self.last_output = boot_ms()
         self.stopped_for: StopReason | None = None
+        self._has_asked_to_stop = False  # because a budget is spent; the agent may end before it is stopped
         self.over = False  # the agent has ended: no timeout applies while its end is processed
         self.child: Child | None = None
 
@@ -259,6 +260,7 @@ class TurnJob:
         before = self._meter.total
         used = self._meter.add(event)
         if spent := self._find_spent_budget():
+            self._has_asked_to_stop = True
             self._services.stop(StopReason.BUDGET, spent)
         return event._replace(usage=subtract_usage(used, before))
 
@@ -280,7 +282,7 @@ class TurnJob:
         spent = self._find_spent_budget()
         if outcome.waits is WaitReason.BUDGET and spent:
             outcome = outcome._replace(detail=spent)
-        is_over = outcome.waits is WaitReason.BUDGET or self.stopped_for is StopReason.BUDGET
+        is_over = outcome.waits is WaitReason.BUDGET or self._has_asked_to_stop
         return outcome._replace(resets_at=find_next_day(at)) if is_over and spent == _DAY_SPENT else outcome
 
     def _estimate_cost(self, model: str, usage: Usage) -> float:
