@@ -29,6 +29,7 @@ CLI = "docs/cli.md"
 ELSEWHERE = {"--help", "--version"}  # known to the whole program
 # Folders in a home, a run's folder or a user's configuration, and refs of git: no files of this tree.
 NOT_OURS = (
+    ".git/",
     ".github",
     ".claude",
     ".codex",
