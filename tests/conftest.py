@@ -142,6 +142,11 @@ def migrated_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=BACKENDS)
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A migrated, empty database of each kind, as `open_store` wants it."""
+    return make_database(request, tmp_path)
+
+
+def make_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """For a module with a fixture `database` of its own, whose kinds are SLOW_BACKENDS."""
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_database"))
     shutil.copytree(request.getfixturevalue("migrated_home"), tmp_path / "home")

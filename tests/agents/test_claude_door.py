@@ -284,6 +284,7 @@ def test_an_agent_that_turns_the_settings_against_the_gate_gets_nothing_run(set_
 # --- a door that does not hold
 
 
+@pytest.mark.full
 def test_the_pinned_cli_passes_the_trial_and_the_note_of_it_is_kept(set_stage: SetStage) -> None:
     stage = set_stage(Reply(say="one"), Reply(say="two"))
     note = stage.home / "canaries.json"

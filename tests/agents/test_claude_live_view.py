@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from jackline.fake_model.script import Reply
 from tests.agents.test_claude_door import Door, SetStage, set_stage
 from tests.cli.place import Place
@@ -29,6 +31,7 @@ class StagePlace(Place):
         return {**self.stage.environment, **more}
 
 
+@pytest.mark.full
 def test_words_and_calls_in_order(set_stage: SetStage) -> None:
     stage = set_stage(
         Reply(say="First I look.", shell="echo one"),

@@ -22,6 +22,7 @@ def test_an_endless_error_in_the_stream_is_overloaded_and_retried(set_stage: Set
     assert any(one.stream for one in stage.model.asked)
 
 
+@pytest.mark.full
 def test_a_refused_key_names_the_command_that_logs_in(set_stage: SetStage) -> None:
     stage = set_stage(Reply(status=401, message="invalid x-api-key", times=1_000))
     ended = stage.type("run", "hello", "--agent", "claude", "--run-id", RUN, "--retries", "0")

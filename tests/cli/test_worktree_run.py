@@ -267,7 +267,7 @@ def wrap_git(place: Place, program: str) -> dict[str, str]:
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", ["after", pytest.param("before", marks=pytest.mark.full)])
 @pytest.mark.parametrize("step", ["update-ref", "worktree add", "set-up"])
 def test_a_kill_while_it_is_made_is_repaired_by_resume(repo: Place, step: str, when: str) -> None:
     """The process is killed around each step that changes something; the agent starts once, in the whole worktree."""

@@ -68,6 +68,7 @@ def test_supervisor_killed_between_any_two_steps(tmp_path: Path, database: str, 
     finish(stage)
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 def test_the_agent_dies_with_its_supervisor(tmp_path: Path, database: str) -> None:
     """Without any resume: the warden alone ends the tree, a detached child included."""
     stage = build(tmp_path, database)
@@ -80,6 +81,7 @@ def test_the_agent_dies_with_its_supervisor(tmp_path: Path, database: str) -> No
     finish(stage)
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 def test_everything_killed_at_once_leaves_a_stray_that_the_resume_ends(tmp_path: Path, database: str) -> None:
     """Supervisor, warden and agent die in one instant; a shell in its own session works on until the resume."""
     stage = build(tmp_path, database)
@@ -121,6 +123,7 @@ def stopped_between_writes(process: subprocess.Popen[bytes], gate: str) -> bool:
     return False
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 def test_frozen_longer_than_its_lease_and_thawed_as_a_zombie(tmp_path: Path, database: str) -> None:
     stage = build(tmp_path, database)
     stage.write_script(halting_steps(stage, 3))
@@ -156,6 +159,7 @@ def test_supervisor_killed_at_any_moment(tmp_path: Path, database: str, delay_ms
     assert stage.processes_left() == []
 
 
+@pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 def test_the_agent_killed_inside_a_call_is_started_again(tmp_path: Path, database: str) -> None:
     stage = build(tmp_path, database)
     crash = {"crash": "SIGKILL", "when": {"attempt": 1}}

@@ -50,6 +50,7 @@ def test_the_sequence_and_the_call_of_the_predecessors_are_there() -> None:
     assert ["jackline", *SCAFFOLD, "--strict"] in typed
 
 
+@pytest.mark.full
 def test_it_leads_where_the_page_says(told: Place) -> None:
     (case,) = told.type("case", "list", "--json").rows
     assert (case["status"], case["request"]) == ("closed", "fix overlay keep_geom_type routing")

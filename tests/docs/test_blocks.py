@@ -19,6 +19,7 @@ from tests.cli.place import Ended, Place
 from tests.docs.pages import NAMES, ROOT, Block, all_blocks, blocks, commands, read
 
 LANGUAGES = {"sh", "python", "toml", "json", "text", "mermaid", "markdown"}
+FIRST_READ = {"README.md", "docs/quickstart.md"}  # the commands of the other pages run with the long tests
 CHECKED = {"sh", "python"}  # what a reason may stand above; the others need none to be looked at
 # A command that is meant to end otherwise says so: `jackline resume 3   # exit 14: a person is asked`
 EXPECTED = re.compile(r"\s# exit (\d+)")
@@ -52,7 +53,9 @@ def check(place: Place, block: Block, line: str) -> None:
     assert "Traceback" not in ended.err, (str(block), line, ended)
 
 
-@pytest.mark.parametrize("name", pages_with("sh"))
+@pytest.mark.parametrize(
+    "name", [name if name in FIRST_READ else pytest.param(name, marks=pytest.mark.full) for name in pages_with("sh")]
+)
 def test_the_commands_of_a_page_can_be_typed_one_after_the_other(name: str, place: Place) -> None:
     shown = [block for block in blocks(name) if block.language == "sh" and not block.not_run]
     for block in shown:

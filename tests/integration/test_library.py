@@ -21,6 +21,7 @@ from jackline.domain.states import Proof, RunState, WaitReason
 from jackline.errors import Ambiguous, ConfigError, Conflict, NotFound, UsageError
 from jackline.exports.manifest import load_manifest
 from jackline.exports.transcript import EntryType
+from tests.conftest import SLOW_BACKENDS, make_database
 
 HELLO = {"say": "hello"}
 LIMIT = {"limit": {"resets_in": 3600}, "when": {"attempt": 1}}
@@ -29,6 +30,11 @@ LIMIT = {"limit": {"resets_in": 3600}, "when": {"attempt": 1}}
 def request(*steps: Mapping[str, object], run_id: str = "", proof: str = "", workspace: str = "") -> Request:
     options = {"script": json.dumps({"version": 1, "steps": list(steps)})}
     return Request("say hello", agent="scripted", options=options, run_id=run_id, proof=proof, workspace=workspace)
+
+
+@pytest.fixture(params=SLOW_BACKENDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return make_database(request, tmp_path)
 
 
 @pytest.fixture

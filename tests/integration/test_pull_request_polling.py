@@ -15,12 +15,13 @@ from jackline.domain.records import Spec
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.features.pull_requests.poll_task import PullRequestPoller, has_due_pull_request
 from jackline.store.models import NewRun, RunChange
+from tests.conftest import SLOW_BACKENDS
 from tests.support.github_server import needs_gh
 from tests.support.pull_request_server import PullRequestServer
 from tests.support.pull_requests import AT, HEAD, build_pull_request
 from tests.support.stores import owner
 
-pytestmark = needs_gh
+pytestmark = [needs_gh, pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)]
 MINUTE, DAY = 60_000, 86_400_000
 
 

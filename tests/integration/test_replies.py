@@ -36,9 +36,11 @@ from jackline.features.work.item_store import WorkQueue
 from jackline.features.work.work_item import NewItem
 from jackline.files import append_missing
 from jackline.store.models import RunChange
+from tests.conftest import SLOW_BACKENDS
 from tests.support.ntfy_server import Message, NtfyServer
 from tests.support.stores import MAIL, begun, by_hand, intent
 
+pytestmark = pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 ASKED = MAIL._replace(decision=Decision.ASK)
 NOTICES, ANSWERS = "jl-notices-0123456789abcdef", "jl-answers-0123456789abcdef"
 SECONDS = 60.0

@@ -163,6 +163,7 @@ def test_apprise_follows_no_redirect(context: SendContext) -> None:
         assert other.requests == []
 
 
+@pytest.mark.full
 def test_an_answer_to_apprise_that_unpacks_to_gigabytes_is_an_error(context: SendContext) -> None:
     packed = gzip.compress(bytes(64 << 20), 9) * 32  # 2 GB in 2 MB
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()

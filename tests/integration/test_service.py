@@ -36,7 +36,7 @@ from jackline.features.service.wake_signal import ring_pipe
 from jackline.features.work import work_queue
 from jackline.policy.rules import Rule
 from jackline.store.models import QueueOptions, RunChange
-from tests.conftest import BACKENDS
+from tests.conftest import BACKENDS, SLOW_BACKENDS, make_database
 from tests.support.helpers import wait_until
 
 SAY = {"say": "hello"}
@@ -135,6 +135,11 @@ class Stage:
             self.stop(service)
         for home in (*self._homes, self.home):
             home.close()
+
+
+@pytest.fixture(params=SLOW_BACKENDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return make_database(request, tmp_path)
 
 
 @pytest.fixture

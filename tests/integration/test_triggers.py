@@ -30,10 +30,16 @@ from jackline.features.triggers.trigger_store import TriggerStore
 from jackline.features.triggers.trigger_task import TriggerWatcher
 from jackline.features.work import work_queue
 from jackline.store.models import RunQuery
+from tests.conftest import SLOW_BACKENDS, make_database
 from tests.support.github_server import GitHubServer, needs_gh
 
 SCRIPT = '{"version": 1, "steps": [{"say": "hello"}]}'
 HOUR_MS = 3_600_000
+
+
+@pytest.fixture(params=SLOW_BACKENDS)
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return make_database(request, tmp_path)
 
 
 @pytest.fixture

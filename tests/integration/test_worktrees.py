@@ -577,6 +577,7 @@ def test_commits_on_another_branch_than_the_runs_are_not_merged(scene: Scene, wh
 
 
 IGNORED = ("out/results.csv", ".notes.txt.swp", "experiment.log", "dist/app", "target/x", "lib.so", "x.a", "venv/notes")
+SLOW_IGNORED = [pytest.param(name, marks=pytest.mark.full) for name in IGNORED[2:]]
 CACHES = (
     "node_modules/x/dist/y", "pkg/__pycache__/a.pyc", ".venv/lib/x", ".venv/pyvenv.cfg", "target2/CACHEDIR.TAG",
     "target2/debug/x", ".pytest_cache/v", ".mypy_cache/3/x", ".ruff_cache/x", "a.pyc", "p.egg-info/top",
@@ -591,7 +592,7 @@ def ignore_files(scene: Scene, names: tuple[str, ...]) -> None:
         (scene.path / name).write_text("x\n")
 
 
-@pytest.mark.parametrize("name", [*IGNORED, pytest.param(os.fsdecode(b"odd\xff/x"), id="odd")])
+@pytest.mark.parametrize("name", [*IGNORED[:2], *SLOW_IGNORED, pytest.param(os.fsdecode(b"odd\xff/x"), id="odd")])
 def test_ignored_files_that_are_not_certainly_caches_stay(scene: Scene, name: str) -> None:
     scene.merge()
     ignore_files(scene, CACHES)

@@ -71,7 +71,10 @@ def old_shells(request: pytest.FixtureRequest) -> Iterator[OldHome]:
     yield from open_home(request, SHELLS)
 
 
-@pytest.mark.parametrize("command", [("run", "more", "--agent", "scripted", "--script"), ("serve", "--once")])
+@pytest.mark.parametrize(
+    "command",
+    [("serve", "--once"), pytest.param(("run", "more", "--agent", "scripted", "--script"), marks=pytest.mark.full)],
+)
 def test_what_starts_work_migrates_a_file_by_itself(command: tuple[str, ...]) -> None:
     with unpacked(FIRST, "sqlite") as folder:
         place = OldHome(folder)

@@ -227,6 +227,7 @@ def _control(server: Any, *arguments: str) -> None:
     pgexec("pg_ctl", command, bin_path=server.bin_path, user=server.system_user, timeout=60)
 
 
+@pytest.mark.full
 def test_after_an_outage_a_call_with_a_probe_is_probed_and_not_asked(tmp_path: Path) -> None:
     """The server returns after the warden's deadline and before the end of the lease: the same attempt continues."""
     place = Place(tmp_path)
