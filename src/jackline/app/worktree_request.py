@@ -98,7 +98,7 @@ def name_folder(repository: str) -> str:
 def _resolve_base(git: Git, ref: str) -> str:
     if ref.startswith("-"):
         raise UsageError(f"--worktree-base: '{shorten_name(ref)}' is not a commit")
-    base = (git.run("rev-parse", "-q", "--verify", f"{ref or 'HEAD'}^{{commit}}") or "").strip()
+    base = git.resolve_commit(ref or "HEAD")
     if base:
         return base
     if ref:
@@ -128,7 +128,7 @@ def fork_worktree(home: Home, parent: Run, spec: Spec, run_id: str, *, chosen: b
     """The spec of a fork with a worktree of its own, which starts from the last commit of its parent's branch."""
     known = parent.spec.worktree
     git = Git(workspace=home.store().worktrees.find_repository(parent.id), env=unbind_git_env(os.environ))
-    base = (git.run("rev-parse", "-q", "--verify", f"refs/heads/{known.branch}^{{commit}}") or "").strip()
+    base = git.resolve_commit(f"refs/heads/{known.branch}")
     if not base:
         raise Refused(f"the branch {known.branch} of run {parent.id} is gone: there is nothing to fork")
     name = run_id if chosen else run_id[-_SHORT_ID:]

@@ -107,6 +107,14 @@ class Git(NamedTuple):
             raise GitFailed(f"git {_find_verb(words)} prints too much")
         return output
 
+    def resolve_commit(self, name: str) -> str:
+        """The commit that a ref or another name means; empty if there is none, or if git cannot tell."""
+        return (self.run("rev-parse", "-q", "--verify", f"{name}^{{commit}}") or "").strip()
+
+    def find_top(self) -> str:
+        """The root of the working tree; empty if there is none, or if git cannot tell."""
+        return (self.run("rev-parse", "--show-toplevel") or "").removesuffix("\n")
+
     def _start(self, words: Sequence[str], stdin: str) -> str:
         env = {name: value for name, value in self.env.items() if name != VARIABLE and not name.startswith("LC_")}
         try:

@@ -148,7 +148,7 @@ def _digest_changes(git: Git) -> str:
     if listed is None:
         return ""
     digest = sha256(listed.encode("utf-8", "replace"))
-    root = (git.run("rev-parse", "--show-toplevel") or "").rstrip("\n")
+    root = git.find_top()
     for entry in filter(None, listed.split("\0")[:_MOST_FILES]):
         path = os.path.join(root, entry[len("XY ") :])
         digest.update(_describe_stat(os.lstat(path)).encode() if os.path.lexists(path) else b"gone")

@@ -105,7 +105,7 @@ class Publisher(NamedTuple):
         except NotPublished as error:
             return self._build_failed(str(error)), None
         except WorkUncommitted as error:
-            return self._build_failed(str(error))._replace(uncommitted=self._read_head()), None
+            return self._build_failed(str(error))._replace(uncommitted=self.git.resolve_commit("HEAD") or "HEAD"), None
         except (RemoteSilent, GitHubFailed) as error:
             return self._build_failed(str(error))._replace(failure=Failure.CONNECTIVITY), None
         except WorkChanged as error:
@@ -159,9 +159,6 @@ class Publisher(NamedTuple):
         if not repository:
             raise NotPublished(f"{remove_credentials(url)} is not the address of a repository on GitHub")
         return PublishTarget(remote=ORIGIN, url=url, repository=repository, branch=branch, commit=commit)
-
-    def _read_head(self) -> str:
-        return (self.git.run("rev-parse", "HEAD^{commit}") or "").strip() or "HEAD"
 
     def _require_committed(self, branch: str) -> None:
         """Require that the commit is the workspace, and the workspace what was proved."""

@@ -26,7 +26,7 @@ def read_push_addresses(git: Git, remote: str, settings: str) -> list[str]:
         return []
     urls = git.run("remote", "get-url", "--push", "--all", "--", remote)
     listed = (urls or git_push_args.rewrite_push_url(settings, remote)).splitlines()
-    top = (git.run("rev-parse", "--show-toplevel") or "").rstrip("\n")
+    top = git.find_top()
     found = [own_remotes.normalize_address(url, top) for url in listed]
     return found if all(found) and not any(" " in one for one in found) else []
 
@@ -36,7 +36,7 @@ def read_remotes(git: Git) -> list[tuple[str, str]]:
     matches = [_LINE.fullmatch(line) for line in (git.run("remote", "-v") or "").splitlines()]
     if not matches:
         return []
-    top = (git.run("rev-parse", "--show-toplevel") or "").rstrip("\n")
+    top = git.find_top()
     pairs = [(match["name"], own_remotes.normalize_address(match["url"], top)) for match in matches if match]
     return [(name, address) for name, address in dict.fromkeys(pairs) if address and " " not in address]
 

@@ -403,7 +403,7 @@ class WorkTrees:
         """Keep the commits of HEAD and of the worker's branch that nothing would lead to after the restore."""
         git, refs = self._bind_repository(), list[str]()
         for name in dict.fromkeys(("HEAD", worker.branch or "HEAD")):
-            tip = (git.run("rev-parse", "-q", "--verify", f"{name}^{{commit}}") or "").strip()
+            tip = git.resolve_commit(name)
             known = [one for one in (worker.head, *kept, *refs) if one]
             if tip and not any(git.run("merge-base", "--is-ancestor", tip, one) is not None for one in known):
                 refs.append(keep_commit(git, self._run_id, tip))
@@ -449,7 +449,7 @@ class WorkTrees:
 
     def _read_head(self) -> str:
         found = find_repository(self._git)
-        return ((found and found.bind(self._git).run("rev-parse", "-q", "--verify", "HEAD^{commit}")) or "").strip()
+        return found.bind(self._git).resolve_commit("HEAD") if found else ""
 
     def _read_branch(self) -> str:
         found = find_repository(self._git)

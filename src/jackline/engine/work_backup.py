@@ -120,7 +120,7 @@ def find_registered_work(git: Git, path: str, run_id: str) -> RegisteredWork:
     if not admin:
         return RegisteredWork()
     own = git._replace(env={**unbind_git_env(git.env), "GIT_DIR": admin})
-    head = (own.run("rev-parse", "-q", "--verify", "HEAD^{commit}") or "").strip()
+    head = own.resolve_commit("HEAD")
     is_reached = not head or bool(git.read("for-each-ref", "--count=1", "--contains", head))
     staged = _write_index(own, os.path.join(admin, "index"))
     known = git.read("for-each-ref", "--format=%(tree)", f"{PREFIX}{run_id}/").split()
@@ -180,13 +180,13 @@ def _keep_repository(discard: Discard, run_id: str, open_git: Callable[[str], Gi
     if not os.path.isdir(discard.folder):
         return ""  # git fails there
     here = open_git(discard.folder)._replace(errors="surrogateescape")
-    top = (here.run("rev-parse", "--show-toplevel") or "").removesuffix("\n")
+    top = here.find_top()
     if not top:
         return ""  # not in a repository
     if discard.deletes_ignored:
         _check_ignored(here, discard)
     root = open_git(top)._replace(errors="surrogateescape")
-    head = (root.run("rev-parse", "-q", "--verify", "HEAD^{commit}") or "").strip()
+    head = root.resolve_commit("HEAD")
     folder = tempfile.mkdtemp(prefix="jackline-")
     try:
         commit = _build_commit(root, head, discard, run_id, os.path.join(folder, "index"))

@@ -134,7 +134,7 @@ def _find_address(scene: ProbeContext, git: Git) -> str:
         "://" in address or address.startswith("/") or ":" in address.partition("/")[0]
     ):  # the last one is `host:path` of ssh
         return address
-    top = (git.run("rev-parse", "--show-toplevel") or git.workspace).rstrip("\n")
+    top = git.find_top() or git.workspace
     return f"{top}/{address}" if address else ""
 
 
