@@ -13,11 +13,11 @@ from jackline.app import paths
 from jackline.app.agents import split_names
 from jackline.app.preflight import reject_secret_proof
 from jackline.app.text_files import shorten_name
-from jackline.clock import boot_ms
 from jackline.domain import ids
 from jackline.domain.records import WorktreeSpec
+from jackline.engine.command_runner import start_command_warden
 from jackline.engine.git import Git, find_tracked_files, unbind_git_env
-from jackline.engine.process import SpawnFailed, Warden, WardenLost
+from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.worktree import BRANCHES
 from jackline.engine.worktree_files import CannotCopy, list_copied
 from jackline.errors import Refused, UsageError
@@ -45,9 +45,8 @@ def plan_worktree(request: Request, home: Home, config: Config, folder: str, run
     name = build_name(request, run_id)
     setup = request.setup or config.get_text("worktree_setup")
     reject_secret_proof(home, setup, "the set-up command")
-    marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
-    try:  # one warden for all commands: starting one takes longer than git
-        with Warden.start(deadline_ms=boot_ms() + _MOST_MS, marker=marker) as warden:
+    try:
+        with start_command_warden(_MOST_MS) as warden:
             git = Git(workspace=folder, env=unbind_git_env(os.environ), warden=warden)
             base = _resolve_base(git, request.worktree_base)
             below = os.path.relpath(folder, source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from jackline.clock import boot_ms
 from jackline.engine import run_env
@@ -11,6 +12,7 @@ from jackline.engine.process import CHUNK_BYTES, Child, Warden, WardenLost
 from jackline.named import NamedTuple
 
 _COMMAND_GRACE_MS = 10_000
+
 _LOOK_S = 0.25  # how often `wanted` is checked
 
 OutputListener = Callable[[str, bytes], None]  # called with "stdout" or "stderr", and the new output
@@ -85,11 +87,18 @@ def run_command(  # noqa: PLR0913 - keyword-only options
     tails = _Tails(output_limit, hear)
     if below is not None:
         return _run_below(below, argv, cwd, env, stdin, timeout_s, tails, wanted)
-    deadline_ms = boot_ms() + int(timeout_s * 1000) + _COMMAND_GRACE_MS
-    marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
     tags = {name: env[name] for name in (run_env.TAG_VARIABLE, *run_env.NAMES) if name in env}  # see `app.identity`
-    with Warden.start(deadline_ms=deadline_ms, marker=marker, environ=tags) as own:
+    with start_command_warden(int(timeout_s * 1000) + _COMMAND_GRACE_MS, tags) as own:
         return _run_below(own, argv, cwd, env, stdin, timeout_s, tails, wanted)
+
+
+def start_command_warden(most_ms: int, environ: Mapping[str, str] = MappingProxyType({})) -> Warden:
+    """A warden for commands that belong to no attempt; it kills them after this time.
+
+    For several commands start one: that takes longer than git. SpawnFailed if it cannot be started.
+    """
+    marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
+    return Warden.start(deadline_ms=boot_ms() + most_ms, marker=marker, environ=environ)
 
 
 def _run_below(

@@ -6,9 +6,9 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from jackline.clock import boot_ms
+from jackline.engine.command_runner import start_command_warden
 from jackline.engine.git import Git, unbind_git_env
-from jackline.engine.process import SpawnFailed, Warden, WardenLost
+from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.policy import git_push_args, own_remotes
 from jackline.worktrees import find_worktree
 
@@ -45,9 +45,8 @@ def read_own_remotes(workspace: str, environ: Mapping[str, str]) -> dict[str, st
     """The addresses of all remotes, each with the default branch of its remote; empty if that is unknown."""
     if not _may_have_remotes(workspace):
         return {}
-    marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
-    try:  # one warden for all commands: starting one takes longer than git
-        with Warden.start(deadline_ms=boot_ms() + _MOST_MS, marker=marker) as warden:
+    try:
+        with start_command_warden(_MOST_MS) as warden:
             return _read_branches(Git(workspace=workspace, env=unbind_git_env(environ), warden=warden))
     except (SpawnFailed, WardenLost):
         return {}

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from jackline.clock import boot_ms
-from jackline.engine.process import Warden
+from jackline.engine.command_runner import start_command_warden
 from jackline.named import NamedTuple
 from jackline.scenarios.drill_cases import DrillFailed
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from jackline.scenarios.sandbox import Sandbox
 
 _PATIENCE_S = 120.0  # longer than anything here may take, even the slowest CLI on a busy machine
-_DEADLINE_S = 1800
+_MOST_MS = 1_800_000
 _TICK_S = 0.01
 _REASON_LENGTH = 300
 _SHELL = '"$@" >"$0.out" 2>"$0.err" & echo $! >"$0.pid"; wait $!; echo $? >"$0.code"; exec sleep 86400'
@@ -73,8 +72,7 @@ class CommandSession:
 
     def __init__(self, sandbox: Sandbox, environment: Mapping[str, str]) -> None:
         self._sandbox, self._environment = sandbox, environment
-        deadline = boot_ms() + _DEADLINE_S * 1000
-        self._warden = Warden.start(deadline_ms=deadline, marker={"JACKLINE_COMMAND": secrets.token_hex(8)})
+        self._warden = start_command_warden(_MOST_MS)
         self._children: list[Child] = []
 
     def __enter__(self) -> Self:
