@@ -10,7 +10,7 @@ import pytest
 
 from jackline.domain.review_prompts import MOST_DIFF
 from jackline.engine.git import Git
-from jackline.engine.review_diff import read_diff, read_work_diff
+from jackline.engine.review_seat import read_diff, read_work_diff
 
 
 def git(repo: Path, *words: str) -> str:
