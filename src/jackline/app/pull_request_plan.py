@@ -7,9 +7,9 @@ import shutil
 from typing import TYPE_CHECKING
 
 from jackline.engine.git import Git, unbind_git_env
-from jackline.engine.github_client import NOT_INSTALLED
+from jackline.engine.github_client import NOT_INSTALLED, find_github_repository
 from jackline.engine.key_inputs import read_push_address
-from jackline.engine.publish import ORIGIN, find_github_repository
+from jackline.engine.remotes import ORIGIN
 from jackline.errors import UsageError
 from jackline.policy import own_remotes
 from jackline.policy.git_push_args import remove_credentials

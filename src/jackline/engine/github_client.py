@@ -10,6 +10,7 @@ from jackline.engine.command_runner import StillWanted, always_wanted, run_comma
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.formatting import format_line
 from jackline.named import NamedTuple
+from jackline.policy import own_remotes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -171,3 +172,9 @@ def _parse(text: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise GitHubFailed("gh printed something that is not JSON") from None
     return values if isinstance(values, dict) else {}
+
+
+def find_github_repository(address: str) -> str:
+    """HOST/OWNER/NAME of a remote's address in normal form; empty if it cannot be one."""
+    parts = own_remotes.find_repository(address).split("/")
+    return "/".join(parts) if len(parts) == len(("host", "owner", "name")) and all(parts) else ""

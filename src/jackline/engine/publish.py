@@ -1,5 +1,6 @@
 """Publishes the work of a run: pushes its branch and opens its pull request, each once, as effects of the host.
 
+The commands of the run machine that publish or look at a pull request are executed here.
 It never forces a push, never pushes to the default branch, and only to the remote that the repository had when the run
 was created. What was pushed is the content that was proved and reviewed.
 """
@@ -15,15 +16,18 @@ from jackline.domain.pull_request_text import build_body, build_title
 from jackline.domain.records import DRAFT
 from jackline.domain.run_inputs import OPEN, Published
 from jackline.domain.states import Failure
+from jackline.engine.attempt import RunInput
 from jackline.engine.command_runner import run_command
 from jackline.engine.committed_files import list_uncommitted
-from jackline.engine.git import GitFailed
-from jackline.engine.github_client import GitHubClient, GitHubFailed
-from jackline.engine.host_calls import HostCallFailed
+from jackline.engine.git import Git, GitFailed, unbind_git_env
+from jackline.engine.github_client import GitHubClient, GitHubFailed, find_github_repository
+from jackline.engine.host_calls import HostCaller, HostCallFailed
 from jackline.engine.key_inputs import read_push_address
 from jackline.engine.probes.findings import SILENT, describe_exit
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.engine.pull_request_look import PullRequestWatcher
 from jackline.engine.push_repository import make_push_repository
+from jackline.engine.remotes import ORIGIN
 from jackline.files import write_volatile
 from jackline.named import NamedTuple
 from jackline.policy import own_remotes
@@ -33,19 +37,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from jackline.domain.records import Run
-    from jackline.engine.git import Git
-    from jackline.engine.host_calls import HostCaller
+    from jackline.engine.call_ledger import CallLedger
+    from jackline.engine.command_runner import StillWanted
+    from jackline.engine.process import Warden
     from jackline.engine.push_repository import PushRepository
     from jackline.store.store import Store
 
-ORIGIN = "origin"
 _PUSH_SECONDS = 600.0
 _GH_SECONDS = 120.0
 _LOOK_SECONDS = 60.0
+_GIT_SECONDS = 60.0
 _NUMBER = re.compile(r"/pull/(\d+)\b")
 _OPEN_FIELDS = (
     "pullRequests(headRefName: $branch, states: OPEN, first: 20) { nodes { number url baseRefName isCrossRepository } }"
 )
+
+
+class HostTools(NamedTuple):
+    """What an attempt gives to the host's own work."""
+
+    store: Store
+    run: Run
+    ledger: CallLedger
+    env: Mapping[str, str]  # with the person's logins
+    warden: Callable[[], Warden]
+    folder: str  # of the run
+    read_tree: Callable[[], str]
+    now: Callable[[], int]
+    wanted: StillWanted
 
 
 class NotPublished(Exception):
@@ -262,10 +281,30 @@ class Publisher(NamedTuple):
         raise NotPublished(f"gh opened a pull request of {target.branch}, but GitHub does not list it: resume the run")
 
 
-def find_github_repository(address: str) -> str:
-    """HOST/OWNER/NAME of a remote's address in normal form; empty if it cannot be one."""
-    parts = own_remotes.find_repository(address).split("/")
-    return "/".join(parts) if len(parts) == len(("host", "owner", "name")) and all(parts) else ""
+def publish_work(tools: HostTools) -> RunInput:
+    """Push the branch and open the pull request."""
+    workspace, env = tools.run.spec.workspace, unbind_git_env(tools.env)
+    publisher = Publisher(
+        store=tools.store,
+        run=tools.run,
+        caller=HostCaller(tools.ledger, workspace, env, tools.warden, tools.wanted),
+        git=Git(workspace=workspace, env=env, warden=tools.warden(), timeout_s=_GIT_SECONDS),
+        folder=tools.folder,
+        read_tree=tools.read_tree,
+        now=tools.now,
+    )
+    published, request = publisher.publish()
+    return RunInput(published, pull_request=request)
+
+
+def look_at_pull_request(tools: HostTools) -> RunInput:
+    """Find out whether the pull request is as the run wants it."""
+
+    def connect(repository: str) -> GitHubClient:
+        return GitHubClient(repository, tools.env, tools.warden(), tools.wanted)
+
+    seen, request, feedback = PullRequestWatcher(tools.store, tools.run, connect, tools.now).look()
+    return RunInput(seen, pull_request=request, feedback=feedback)
 
 
 def parse_open(answer: Mapping[str, Any]) -> tuple[int, str] | None:

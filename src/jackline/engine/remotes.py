@@ -15,6 +15,7 @@ from jackline.worktrees import find_worktree
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+ORIGIN = "origin"  # the remote that the host pushes to
 _MOST_MS = 60_000
 _LONGEST_CONFIG = 1_000_000
 _LINE = re.compile(r"(?P<name>[^\t]+)\t(?P<url>.*) \((?:fetch|push)\)(?: \[[^\]]*\])?")

@@ -272,7 +272,7 @@ class LiveRuntime:
 
     def _publish(self, order: Publish | LookAtPullRequest, run: Run) -> None:
         """Publish the work, or look at its pull request; the result is posted. The next attempt probes what was cut."""
-        from jackline.engine.publication import HostTools, look_at_pull_request, publish_work
+        from jackline.engine.publish import HostTools, look_at_pull_request, publish_work
 
         self._ledger.current_step = (run.status.turn, order.step)
         tools = HostTools(
