@@ -18,7 +18,8 @@ from jackline.app.agent_env import build_mcp_argv
 from jackline.app.config import Config
 from jackline.domain.adapter import Launch, McpServer
 from jackline.domain.records import Spec
-from jackline.engine.launch import LaunchContext, build_mcp_server, build_warnings
+from jackline.engine.launch import build_mcp_server
+from jackline.engine.turn_plan import LaunchContext, build_warnings
 from jackline.features.journal import journal_events
 from jackline.features.mcp import relay
 from tests.unit.test_adapters_all import FOLDER, launched

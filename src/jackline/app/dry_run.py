@@ -22,8 +22,9 @@ from jackline.domain.changes import VARIABLE
 from jackline.domain.records import Turn
 from jackline.domain.states import Role
 from jackline.engine import run_env
-from jackline.engine.launch import LaunchContext, build_mcp_server, build_request
+from jackline.engine.launch import build_mcp_server
 from jackline.engine.settings import select_inherited_variables
+from jackline.engine.turn_plan import LaunchContext, build_request
 from jackline.worktrees import find_settings_folder
 
 if TYPE_CHECKING:

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from jackline.domain.records import Lease, Run, Turn
     from jackline.domain.run_inputs import StartTurn
     from jackline.engine.call_ledger import CallLedger
-    from jackline.engine.launch import TurnPlan
     from jackline.engine.process import Child, Chunk, Warden
     from jackline.engine.review_seat import ReviewSeat
     from jackline.engine.streams import OutputLine
+    from jackline.engine.turn_plan import TurnPlan
     from jackline.store.store import Store
 
 _FLUSH_S = 0.25

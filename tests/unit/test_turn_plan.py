@@ -16,7 +16,7 @@ from jackline.domain.limits import Spent
 from jackline.domain.records import Call, Check, Finding, Iteration, Lease, Message, Run, RunStatus, Spec, Turn
 from jackline.domain.run_inputs import StartTurn
 from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
-from jackline.engine.launch import LaunchContext, TurnPlan, plan_turn
+from jackline.engine.turn_plan import LaunchContext, TurnPlan, plan_turn
 from jackline.features.cases.case_model import Case, CaseQuery, CaseStatus, Problem
 from jackline.features.cases.case_queries import Cases
 from jackline.features.work import run_questions
