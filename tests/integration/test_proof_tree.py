@@ -19,8 +19,9 @@ from jackline.engine.attempt import RunInput
 from jackline.engine.check import CheckJob
 from jackline.engine.git import Git
 from jackline.engine.process import Warden
-from jackline.engine.review_copy import UNREADABLE, WorkTrees
+from jackline.engine.review_copy import ReviewCopies
 from jackline.engine.tree_id import TreeUnreadable
+from jackline.engine.work_trees import UNREADABLE, WorkTrees
 from tests.integration.test_tree_id import git
 from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
 
@@ -38,7 +39,7 @@ def trees(repo: Path, tmp_path: Path, warden: Warden) -> WorkTrees:
 
 def open_trees(workspace: Path, tmp_path: Path, warden: Warden) -> WorkTrees:
     workspace_git = Git(workspace=str(workspace), env=dict(os.environ), warden=warden)
-    return WorkTrees(workspace_git, "r", str(tmp_path / "run"), str(tmp_path / "cache"))
+    return WorkTrees(workspace_git, str(tmp_path / "run"))
 
 
 def prove(command: str, folder: Path, trees: WorkTrees, warden: Warden) -> RunInput:
@@ -98,10 +99,11 @@ def test_new_files_of_a_proof_are_named_and_ignored_until_they_change(
     assert (end.exit_code, end.changed, end.tree) == (0, (), before)
     assert received.facts[0].data["untracked"] == ["coverage", "report.txt"]
     assert trees.read_id() == open_trees(repo, tmp_path, warden).read_id() == before
-    copy = trees.prepare_review(end.tree, 1, 0)
+    copies = ReviewCopies(trees, "r", str(tmp_path / "cache"))
+    copy = copies.prepare_review(end.tree, 1, 0)
     assert (Path(copy.path) / "report.txt").read_text() == "old\n"
     assert not (Path(copy.path) / "coverage").exists()
-    trees.finish_review(copy)
+    copies.finish_review(copy)
     assert (repo / "coverage").exists()
     (repo / "coverage").write_text("by somebody\n")
     assert trees.read_id() != before

@@ -12,7 +12,8 @@ import pytest
 from jackline.clock import boot_ms
 from jackline.engine.git import Git
 from jackline.engine.process import Warden
-from jackline.engine.review_copy import ReviewCopy, ReviewCopyFailed, ReviewEnd, WorkTrees, describe_restore
+from jackline.engine.review_copy import ReviewCopies, ReviewCopy, ReviewCopyFailed, ReviewEnd, describe_restore
+from jackline.engine.work_trees import WorkTrees
 from tests.integration.test_tree_id import add_submodule, git, make_repository
 from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
 
@@ -28,19 +29,19 @@ def warden() -> Iterator[None]:
 
 
 @pytest.fixture
-def trees(repo: Path, tmp_path: Path) -> WorkTrees:
-    return open_trees(repo, tmp_path)
+def copies(repo: Path, tmp_path: Path) -> ReviewCopies:
+    return open_copies(repo, tmp_path)
 
 
-def open_trees(workspace: Path, tmp_path: Path) -> WorkTrees:
+def open_copies(workspace: Path, tmp_path: Path) -> ReviewCopies:
     workspace_git = Git(workspace=str(workspace), env=dict(os.environ), warden=WARDENS[-1])
-    return WorkTrees(workspace_git, RUN, str(tmp_path / "run"), str(tmp_path / "cache"))
+    return ReviewCopies(WorkTrees(workspace_git, str(tmp_path / "run")), RUN, str(tmp_path / "cache"))
 
 
-def prepare(trees: WorkTrees, round_: int = 1, seat: int = 0) -> ReviewCopy:
-    state = trees.compute()
+def prepare(copies: ReviewCopies, round_: int = 1, seat: int = 0) -> ReviewCopy:
+    state = copies.trees.compute()
     assert state is not None
-    return trees.prepare_review(state.id, round_, seat)
+    return copies.prepare_review(state.id, round_, seat)
 
 
 def work(repo: Path) -> None:
@@ -66,12 +67,12 @@ def look(repo: Path) -> list[str]:
     return [str(files), *(git(repo, *one) for one in words)]
 
 
-def test_the_copy_has_the_files_and_the_diff_of_the_run(trees: WorkTrees, repo: Path) -> None:
+def test_the_copy_has_the_files_and_the_diff_of_the_run(copies: ReviewCopies, repo: Path) -> None:
     (repo / "own.txt").write_text("not the run's\n")
-    trees.record_start()
+    copies.trees.record_start()
     work(repo)
-    trees.record_start()  # a later attempt changes nothing
-    copy = prepare(trees)
+    copies.trees.record_start()  # a later attempt changes nothing
+    copy = prepare(copies)
     path = Path(copy.workspace)
     assert (path / "a.txt").read_text() == "on the disk\n"
     assert (path / "own.txt").exists()
@@ -83,31 +84,31 @@ def test_the_copy_has_the_files_and_the_diff_of_the_run(trees: WorkTrees, repo: 
     assert Path(copy.path).stat().st_mode & 0o077 == 0
 
 
-def test_without_changes_before_the_run_the_parent_is_the_commit_itself(trees: WorkTrees, repo: Path) -> None:
+def test_without_changes_before_the_run_the_parent_is_the_commit_itself(copies: ReviewCopies, repo: Path) -> None:
     start = git(repo, "rev-parse", "HEAD")
-    trees.record_start()
+    copies.trees.record_start()
     work(repo)
-    copy = prepare(trees)
+    copy = prepare(copies)
     assert git(Path(copy.path), "rev-parse", "HEAD~1") == start
-    trees.finish_review(copy)
+    copies.finish_review(copy)
 
 
-def test_the_start_of_another_host_is_the_commit(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+def test_the_start_of_another_host_is_the_commit(copies: ReviewCopies, repo: Path, tmp_path: Path) -> None:
     work(repo)
-    copy = prepare(trees)
+    copy = prepare(copies)
     assert git(Path(copy.path), "rev-parse", "HEAD~1") == git(repo, "rev-parse", "HEAD")
 
 
 def test_a_reviewer_in_a_folder_of_the_repository(repo: Path, tmp_path: Path) -> None:
-    copy = prepare(open_trees(repo / "sub", tmp_path))
+    copy = prepare(open_copies(repo / "sub", tmp_path))
     assert copy.workspace == os.path.join(copy.path, "sub")
     assert (Path(copy.workspace) / "b.txt").exists()
 
 
-def test_what_a_reviewer_does_in_its_copy_reaches_nothing_and_is_kept(trees: WorkTrees, repo: Path) -> None:
+def test_what_a_reviewer_does_in_its_copy_reaches_nothing_and_is_kept(copies: ReviewCopies, repo: Path) -> None:
     work(repo)
     before, refs = look(repo), git(repo, "for-each-ref")
-    copy = prepare(trees)
+    copy = prepare(copies)
     path = Path(copy.workspace)
     (path / "a.txt").write_text("by the reviewer\n")
     (path / "more.txt").write_text("more\n")
@@ -118,7 +119,7 @@ def test_what_a_reviewer_does_in_its_copy_reaches_nothing_and_is_kept(trees: Wor
     git(path, "tag", "x")
     (path / "new.txt").unlink()
     (path / "x.log").write_text("ignored\n")
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert (end.written, end.restored, end.refs) == (("a.txt", "binary", "more.txt", "new.txt"), (), ())
     assert (look(repo), git(repo, "for-each-ref")) == (before, refs)
     assert not Path(copy.path).exists()
@@ -131,18 +132,18 @@ def test_what_a_reviewer_does_in_its_copy_reaches_nothing_and_is_kept(trees: Wor
     assert Path(end.patch).name == "1-0.patch"
 
 
-def test_a_reviewer_that_only_reads_leaves_nothing(trees: WorkTrees, repo: Path) -> None:
+def test_a_reviewer_that_only_reads_leaves_nothing(copies: ReviewCopies, repo: Path) -> None:
     work(repo)
-    copy = prepare(trees)
+    copy = prepare(copies)
     git(Path(copy.path), "status")
-    assert trees.finish_review(copy) == ReviewEnd()
+    assert copies.finish_review(copy) == ReviewEnd()
     assert not Path(copy.path).exists()
     assert not Path(copy.patch).exists()
 
 
 @pytest.mark.parametrize("wreck", ["config", "missing", "link", "gone", "read-only", "copy is a link"])
-def test_a_reviewer_that_wrecks_its_copy(trees: WorkTrees, repo: Path, tmp_path: Path, wreck: str) -> None:
-    copy, mark = prepare(trees), tmp_path / "ran"
+def test_a_reviewer_that_wrecks_its_copy(copies: ReviewCopies, repo: Path, tmp_path: Path, wreck: str) -> None:
+    copy, mark = prepare(copies), tmp_path / "ran"
     path = Path(copy.path)
     (path / "a.txt").write_text("mine\n")
     before = look(repo)
@@ -165,38 +166,38 @@ def test_a_reviewer_that_wrecks_its_copy(trees: WorkTrees, repo: Path, tmp_path:
         case "copy is a link":
             path.rename(tmp_path / "moved")
             path.symlink_to(repo)
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert look(repo) == before
     assert not path.exists()
     assert not mark.exists()
     assert ("a.txt" in end.written) == (wreck not in {"gone", "copy is a link"})
 
 
-def test_a_link_around_the_copy_leads_to_no_removal(trees: WorkTrees, tmp_path: Path) -> None:
-    copy = prepare(trees)
+def test_a_link_around_the_copy_leads_to_no_removal(copies: ReviewCopies, tmp_path: Path) -> None:
+    copy = prepare(copies)
     other = tmp_path / "other" / Path(copy.path).name
     other.mkdir(parents=True)
     (other / "precious").write_text("x")
     around = Path(copy.path).parent
     around.rename(tmp_path / "moved")
     around.symlink_to(other.parent)
-    assert trees.finish_review(copy).written == ()
+    assert copies.finish_review(copy).written == ()
     assert (other / "precious").read_text() == "x"
 
 
-def test_a_repository_that_a_reviewer_made_for_the_patch_is_not_used(trees: WorkTrees) -> None:
-    copy = prepare(trees)
+def test_a_repository_that_a_reviewer_made_for_the_patch_is_not_used(copies: ReviewCopies) -> None:
+    copy = prepare(copies)
     planted = Path(f"{copy.path}.git")
     (planted / "common").mkdir(parents=True)
     (planted / "commondir").write_text("common\n")
     (Path(copy.path) / "a.txt").write_text("mine\n")
-    assert trees.finish_review(copy).written == ("a.txt",)
+    assert copies.finish_review(copy).written == ("a.txt",)
 
 
-def test_the_workspace_is_restored_and_the_change_kept(trees: WorkTrees, repo: Path) -> None:
+def test_the_workspace_is_restored_and_the_change_kept(copies: ReviewCopies, repo: Path) -> None:
     work(repo)
     before, head = look(repo), git(repo, "rev-parse", "HEAD")
-    copy = prepare(trees)
+    copy = prepare(copies)
     (repo / "a.txt").write_text("by the reviewer\n")
     (repo / "sub" / "b.txt").write_text("back\n")
     (repo / "more").mkdir()
@@ -207,43 +208,45 @@ def test_the_workspace_is_restored_and_the_change_kept(trees: WorkTrees, repo: P
     (repo / "a.txt").write_text("again\n")
     git(repo, "switch", "-qc", "elsewhere")
     git(repo, "branch", "-f", "main", "HEAD~2")
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert look(repo) == before
     assert git(repo, "rev-parse", "main") == head
     assert set(end.restored) == {"a.txt", "sub/b.txt", "more/x\ny", "new.txt", "HEAD", "index"}
     assert end.refs == (f"refs/jackline/{RUN}/1",)
     assert git(repo, "show", f"{end.refs[0]}:a.txt") == "again"
     assert git(repo, "show", f"{end.refs[0]}^1:a.txt") == "by the reviewer"
-    assert trees.restore_worker() == ReviewEnd()
+    assert copies.restore_worker() == ReviewEnd()
 
 
 @pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
-def test_a_change_that_git_status_does_not_show_is_restored_and_kept(trees: WorkTrees, repo: Path, bit: str) -> None:
+def test_a_change_that_git_status_does_not_show_is_restored_and_kept(
+    copies: ReviewCopies, repo: Path, bit: str
+) -> None:
     git(repo, "update-index", bit, "a.txt")
     (repo / "a.txt").write_text("the worker's\n")
-    copy = prepare(trees)
+    copy = prepare(copies)
     before = look(repo)
     (repo / "a.txt").write_text("a person's\n")
     (repo / "more.txt").write_text("more\n")
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert look(repo) == before
     assert set(end.restored) == {"a.txt", "more.txt"}
     assert git(repo, "show", f"{end.refs[0]}:a.txt") == "a person's"
 
 
 @pytest.mark.parametrize("change", ["index", "branch", "detached", "first commit", "link"])
-def test_each_kind_of_change_is_restored(trees: WorkTrees, repo: Path, tmp_path: Path, change: str) -> None:
+def test_each_kind_of_change_is_restored(copies: ReviewCopies, repo: Path, tmp_path: Path, change: str) -> None:
     if change == "first commit":
         repo = tmp_path / "empty"
         repo.mkdir()
         git(repo, "init", "-q", "-b", "main")
         (repo / "a.txt").write_text("a\n")
-        trees = open_trees(repo, tmp_path)
+        copies = open_copies(repo, tmp_path)
     else:
         work(repo)
     if change == "detached":
         git(repo, "checkout", "-q", "--detach")
-    copy = prepare(trees)
+    copy = prepare(copies)
     status = git(repo, "status", "--porcelain=v2", "--branch")
     match change:
         case "index":
@@ -258,78 +261,78 @@ def test_each_kind_of_change_is_restored(trees: WorkTrees, repo: Path, tmp_path:
         case "link":
             (repo / "sub").rmdir()
             (repo / "sub").symlink_to(tmp_path)
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert end.restored
     assert git(repo, "status", "--porcelain=v2", "--branch") == status
 
 
-def test_a_status_in_the_workspace_is_no_change(trees: WorkTrees, repo: Path) -> None:
-    copy = prepare(trees)
+def test_a_status_in_the_workspace_is_no_change(copies: ReviewCopies, repo: Path) -> None:
+    copy = prepare(copies)
     os.utime(repo / "a.txt", (1, 1))
     git(repo, "status")
-    assert trees.finish_review(copy) == ReviewEnd()
+    assert copies.finish_review(copy) == ReviewEnd()
     assert git(repo, "for-each-ref", "refs/jackline") == ""
 
 
-def test_a_submodule_is_copied_restored_and_kept(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+def test_a_submodule_is_copied_restored_and_kept(copies: ReviewCopies, repo: Path, tmp_path: Path) -> None:
     module = add_submodule(repo, tmp_path)
-    copy = prepare(trees)
+    copy = prepare(copies)
     assert (Path(copy.path) / "lib" / "inner" / "a.txt").read_text() == "one\n"
     (module / "a.txt").write_text("by the reviewer\n")
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert (module / "a.txt").read_text() == "one\n"
     assert git(module, "show", f"{end.refs[-1]}:a.txt") == "by the reviewer"
 
 
-def test_a_shared_workspace_is_left_alone(trees: WorkTrees, repo: Path) -> None:
-    state = trees.compute()
+def test_a_shared_workspace_is_left_alone(copies: ReviewCopies, repo: Path) -> None:
+    state = copies.trees.compute()
     assert state is not None
-    copy = trees.prepare_review(state.id, 1, 0, restores=False)
+    copy = copies.prepare_review(state.id, 1, 0, restores=False)
     (repo / "a.txt").write_text("of another run\n")
-    assert trees.finish_review(copy) == ReviewEnd()
+    assert copies.finish_review(copy) == ReviewEnd()
     assert (repo / "a.txt").read_text() == "of another run\n"
 
 
 def test_after_a_crash_copies_are_removed_and_the_workspace_restored(
-    trees: WorkTrees, repo: Path, tmp_path: Path
+    copies: ReviewCopies, repo: Path, tmp_path: Path
 ) -> None:
     work(repo)
     before = look(repo)
-    copy = prepare(trees)
+    copy = prepare(copies)
     (Path(copy.path) / "sub").mkdir(exist_ok=True)
     (Path(copy.path) / "sub").chmod(0o500)
     (repo / "a.txt").write_text("by the reviewer\n")
-    again = open_trees(repo, tmp_path)  # another process
+    again = open_copies(repo, tmp_path)  # another process
     end = again.recover_review(restores=True)
     assert (end.restored, look(repo)) == (("a.txt",), before)
     assert not Path(copy.path).exists()
     assert again.recover_review(restores=True) == ReviewEnd()
 
 
-def test_after_a_crash_a_checkout_of_a_person_is_left_alone(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+def test_after_a_crash_a_checkout_of_a_person_is_left_alone(copies: ReviewCopies, repo: Path, tmp_path: Path) -> None:
     git(repo, "branch", "older")
-    copy = prepare(trees)
+    copy = prepare(copies)
     (repo / "a.txt").write_text("by a person\n")
     git(repo, "commit", "-qam", "by a person")
     tip = git(repo, "rev-parse", "HEAD")
     git(repo, "switch", "-q", "older")
     before = look(repo)
-    again = open_trees(repo, tmp_path)  # another process
+    again = open_copies(repo, tmp_path)  # another process
     assert again.recover_review(restores=False) == ReviewEnd()
     assert (look(repo), git(repo, "rev-parse", "main")) == (before, tip)
     assert not Path(copy.path).exists()
     assert again.recover_review(restores=True) == ReviewEnd()  # nothing is left to restore
 
 
-def test_no_branch_is_moved_before_its_tip_is_kept(trees: WorkTrees, repo: Path) -> None:
+def test_no_branch_is_moved_before_its_tip_is_kept(copies: ReviewCopies, repo: Path) -> None:
     git(repo, "branch", "older")
     head = git(repo, "rev-parse", "HEAD")
-    copy = prepare(trees)
+    copy = prepare(copies)
     (repo / "a.txt").write_text("by a person\n")
     git(repo, "commit", "-qam", "by a person")
     tip = git(repo, "rev-parse", "HEAD")
     git(repo, "switch", "-q", "older")
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert (end.restored, git(repo, "rev-parse", "main")) == (("HEAD",), head)
     assert tip in [git(repo, "rev-parse", ref) for ref in end.refs]
     line = describe_restore(RUN, str(repo), end.restored, end.refs)
@@ -337,21 +340,21 @@ def test_no_branch_is_moved_before_its_tip_is_kept(trees: WorkTrees, repo: Path)
     assert git(repo, "rev-parse", end.refs[-1]) == tip
 
 
-def test_a_commit_like_an_earlier_backup_is_kept_itself(trees: WorkTrees, repo: Path) -> None:
-    copy = prepare(trees)
+def test_a_commit_like_an_earlier_backup_is_kept_itself(copies: ReviewCopies, repo: Path) -> None:
+    copy = prepare(copies)
     (repo / "a.txt").write_text("the same\n")
-    trees.finish_review(copy)
-    copy = prepare(trees)
+    copies.finish_review(copy)
+    copy = prepare(copies)
     (repo / "a.txt").write_text("the same\n")
     git(repo, "commit", "-qam", "a message that would be lost")
     tip = git(repo, "rev-parse", "HEAD")
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert tip in [git(repo, "rev-parse", ref) for ref in end.refs]
 
 
-def test_no_hook_runs_while_a_workspace_is_restored(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
+def test_no_hook_runs_while_a_workspace_is_restored(copies: ReviewCopies, repo: Path, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
-    copy = prepare(trees)
+    copy = prepare(copies)
     git(repo, "switch", "-qc", "other")
     for name in ("reference-transaction", "post-checkout", "post-index-change"):
         hook = repo / ".git" / "hooks" / name
@@ -362,7 +365,7 @@ def test_no_hook_runs_while_a_workspace_is_restored(trees: WorkTrees, repo: Path
     (repo / ".git" / "info").mkdir(exist_ok=True)
     (repo / ".git" / "info" / "attributes").write_text("* filter=f\n")
     (repo / "a.txt").write_text("by the reviewer\n")
-    assert set(trees.finish_review(copy).restored) == {"a.txt", "HEAD"}
+    assert set(copies.finish_review(copy).restored) == {"a.txt", "HEAD"}
     assert (repo / "a.txt").read_text() == "one\n"
     assert not mark.exists()
 
@@ -370,23 +373,23 @@ def test_no_hook_runs_while_a_workspace_is_restored(trees: WorkTrees, repo: Path
 def test_a_copy_that_cannot_be_written_is_reported_and_nothing_is_left(
     repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trees = open_trees(repo, tmp_path)
-    state = trees.compute()
+    copies = open_copies(repo, tmp_path)
+    state = copies.trees.compute()
     assert state is not None
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(ReviewCopyFailed, match="cannot be made"):
-        trees.prepare_review(state.id, 1, 0)
+        copies.prepare_review(state.id, 1, 0)
     with pytest.raises(ReviewCopyFailed, match="cannot be made"):
-        open_trees(repo, tmp_path / "else").prepare_review("1" * 40, 1, 0)
+        open_copies(repo, tmp_path / "else").prepare_review("1" * 40, 1, 0)
     assert not (tmp_path / "else" / "cache" / "reviews" / RUN / "1-0").exists()
 
 
-def test_a_patch_that_cannot_be_written_leaves_the_copy(trees: WorkTrees, repo: Path, tmp_path: Path) -> None:
-    copy = prepare(trees)
+def test_a_patch_that_cannot_be_written_leaves_the_copy(copies: ReviewCopies, repo: Path, tmp_path: Path) -> None:
+    copy = prepare(copies)
     (Path(copy.path) / "a.txt").write_text("mine\n")
     (tmp_path / "run" / "reviews" / "1-0.patch").mkdir()
     with pytest.raises(ReviewCopyFailed, match="cannot be kept"):
-        trees.finish_review(copy)
+        copies.finish_review(copy)
     assert (Path(copy.path) / "a.txt").read_text() == "mine\n"
 
 
@@ -394,13 +397,13 @@ def test_without_a_repository_a_review_works_on_all_files(tmp_path: Path, repo: 
     plain = tmp_path / "plain"
     (plain / "sub").mkdir(parents=True)
     (plain / "sub" / "x").write_text("x\n")
-    trees = open_trees(plain, tmp_path)
-    assert trees.compute() is None
-    copy = trees.prepare_review("", 1, 0)
+    copies = open_copies(plain, tmp_path)
+    assert copies.trees.compute() is None
+    copy = copies.prepare_review("", 1, 0)
     assert (Path(copy.workspace) / "sub" / "x").read_text() == "x\n"
     (Path(copy.workspace) / "sub" / "x").write_text("y\n")
     (plain / "sub" / "x").write_text("z\n")
-    end = trees.finish_review(copy)
+    end = copies.finish_review(copy)
     assert (end.written, end.restored) == (("sub/x",), ("sub/x",))
     assert (plain / "sub" / "x").read_text() == "x\n"
     assert not (plain / ".git").exists()
@@ -409,13 +412,13 @@ def test_without_a_repository_a_review_works_on_all_files(tmp_path: Path, repo: 
 def test_a_shallow_repository(repo: Path, tmp_path: Path) -> None:
     git(repo, "commit", "-q", "--allow-empty", "-m", "second")
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{repo}", "shallow")
-    copy = prepare(open_trees(tmp_path / "shallow", tmp_path))
+    copy = prepare(open_copies(tmp_path / "shallow", tmp_path))
     assert len(git(Path(copy.path), "log", "--format=%s").splitlines()) == 2
 
 
-def test_a_repository_inside_is_part_of_the_copy(trees: WorkTrees, repo: Path) -> None:
+def test_a_repository_inside_is_part_of_the_copy(copies: ReviewCopies, repo: Path) -> None:
     make_repository(repo / "vendor")
-    copy = prepare(trees)
+    copy = prepare(copies)
     assert (Path(copy.path) / "vendor" / "a.txt").exists()
     assert not (Path(copy.path) / "vendor" / ".git").exists()
-    assert trees.finish_review(copy) == ReviewEnd()
+    assert copies.finish_review(copy) == ReviewEnd()

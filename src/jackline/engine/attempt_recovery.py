@@ -145,7 +145,6 @@ class AttemptRecovery:
         spec = run.spec
         if not spec.review and (run.status.turn or not spec.proof):
             return ()
-        from jackline.engine.review_copy import ReviewCopyFailed
         from jackline.engine.tree_id import TreeUnreadable
 
         trees = self._services.workspace.open_trees()
@@ -155,11 +154,13 @@ class AttemptRecovery:
             with suppress(TreeUnreadable):  # the proof reports it
                 trees.record_start()
             return ()
+        from jackline.engine.review_copy import ReviewCopyFailed
+
         try:
             if not run.status.turn:
                 trees.record_start()
                 return ()
-            end = trees.recover_review(restores=bool(spec.worktree.name))
+            end = self._services.workspace.open_copies().recover_review(restores=bool(spec.worktree.name))
         except (ReviewCopyFailed, TreeUnreadable) as error:
             self._unprepared = self._unprepared or str(error)
             return ()

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from jackline.domain.records import Check, Run
     from jackline.engine.process import Child, Warden
-    from jackline.engine.review_copy import WorkTrees
     from jackline.engine.tree_id import TreeState
+    from jackline.engine.work_trees import WorkTrees
     from jackline.store.store import Store
 
 _TAIL = 16_384

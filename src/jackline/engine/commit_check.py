@@ -16,8 +16,8 @@ from jackline.engine.work_backup import HOST_IDENTITY
 
 if TYPE_CHECKING:
     from jackline.domain.records import Run
-    from jackline.engine.review_copy import WorkTrees
     from jackline.engine.tree_files import WorkingRepository
+    from jackline.engine.work_trees import WorkTrees
     from jackline.store.store import Store
 
 COMMAND = "git commit"

@@ -16,38 +16,31 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline.engine.git import GitFailed, unbind_git_env
-from jackline.engine.tree_files import find_repository, list_absent, make_repository
+from jackline.engine.tree_files import find_repository, make_repository
 from jackline.engine.tree_id import (
-    FOLDER,
-    TreeState,
     TreeUnreadable,
     bind_trees,
     checkout_tree,
     compute_tree,
     describe_names,
-    find_changes,
     list_changed_files,
-    replace_files,
     write_raw_repository,
 )
 from jackline.engine.work_backup import HOST_IDENTITY, keep_commit, keep_work
+from jackline.engine.work_trees import read_json
 from jackline.files import NotWritten, make_private_folder, write_file
 from jackline.formatting import make_printable
 from jackline.named import NamedTuple
 from jackline.policy.discarded_work import Discard
-from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jackline.engine.git import Git
     from jackline.engine.tree_files import WorkingRepository
+    from jackline.engine.tree_id import TreeState
+    from jackline.engine.work_trees import WorkTrees
 
-UNREADABLE = "unreadable"  # in place of an id: it equals no proved tree
-_MARKER = "bound"  # its workspace was in a repository when the run began
-_ABSENT = "absent.json"  # the names of the files that were absent then
-_START = "start.json"  # where the run began
-_PROOF = "proof.json"  # what the last proof wrote
 _WORKER = "worker.json"  # the worker's workspace while a review runs
 _WORKER_INDEX = "worker.index"
 _REVIEWS = "reviews"  # in the folder of a run: patches, and the state of the worker's workspace
@@ -58,13 +51,6 @@ _MOST_NAMED = 3  # of what was restored, in a message
 
 class ReviewCopyFailed(Exception):
     """The copy for a reviewer cannot be made, or the work cannot be restored; the message says why."""
-
-
-class StartPoint(NamedTuple):
-    """The workspace when the run began."""
-
-    head: str = ""  # the commit; empty before the first one
-    tree: str = ""  # of the files, with what was not committed
 
 
 class WorkerState(NamedTuple):
@@ -84,21 +70,6 @@ class ReviewCopy(NamedTuple):
     patch: str  # where the changes of the reviewer are kept
 
 
-class ProofChanges(NamedTuple):
-    """The names of the files that changed while a proof ran."""
-
-    tracked: tuple[str, ...] = ()
-    untracked: tuple[str, ...] = ()
-
-
-class TreeChanges(NamedTuple):
-    """The size of the difference between two trees; binary files have no lines."""
-
-    files: int
-    insertions: int
-    deletions: int
-
-
 class ReviewEnd(NamedTuple):
     """What a review left behind."""
 
@@ -108,120 +79,15 @@ class ReviewEnd(NamedTuple):
     refs: tuple[str, ...] = ()  # where their changes are kept
 
 
-class WorkTrees:
-    """The trees of one run: where it began, what was proved, and the copies for its reviewers."""
+class ReviewCopies:
+    """The copies of one run for its reviewers, and the state of the worker's workspace while they review."""
 
-    def __init__(self, git: Git, run_id: str, folder: str, cache: str) -> None:
-        """`git` runs in the run's workspace; `folder` is the run's, and copies are made below `cache`."""
-        self.git = self._git = git
-        self._run_id, self._folder = run_id, folder
-        self._trees = os.path.join(folder, FOLDER)
-        self._reviews = os.path.join(folder, _REVIEWS)
-        self._marker = os.path.join(self._trees, _MARKER)
+    def __init__(self, trees: WorkTrees, run_id: str, cache: str) -> None:
+        """Copies are made below `cache`."""
+        self.trees, self._run_id = trees, run_id
+        self._git, self._folder = trees.git, trees.folder
+        self._reviews = os.path.join(trees.run_folder, _REVIEWS)
         self._copies = os.path.join(cache, _REVIEWS, run_id)
-
-    def compute(self) -> TreeState | None:
-        """The files of the workspace now; None without a repository. May raise TreeUnreadable.
-
-        Untracked files that the last proof wrote are as they were before it, unless they were changed since.
-        """
-        state = self._compute_raw()
-        if state is None and os.path.exists(self._marker):
-            raise TreeUnreadable("the workspace was in a git repository when the run began, and no longer is")
-        names = self.find_proof_files(state) if state is not None else frozenset()
-        if state is None or not names:
-            return state
-        written: dict[str, str] = json.loads(_read_json(os.path.join(self._trees, _PROOF))["written"])
-        entries = {name: written[name] for name in names}
-        return state._replace(id=replace_files(self._git, self._trees, state.id, entries)) if entries else state
-
-    def read_id(self) -> str:
-        """The id of `compute`; empty without a repository, UNREADABLE if git cannot read it."""
-        try:
-            state = self.compute()
-        except TreeUnreadable:
-            return UNREADABLE
-        return state.id if state else ""
-
-    def begin_proof(self) -> TreeState | None:
-        """The files before a proof; what an earlier proof wrote counts from now on."""
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self._trees, _PROOF))
-        return self.compute()
-
-    def find_proof_files(self, state: TreeState | None = None) -> frozenset[str]:
-        """The untracked files that the last proof wrote, and nobody has changed since."""
-        proof = _read_json(os.path.join(self._trees, _PROOF))
-        state = state or (self._compute_raw() if proof else None)
-        if not proof or state is None:
-            return frozenset()
-        since = self.list_changed(proof["after"], state.id)
-        return frozenset(json.loads(proof["written"])).difference(since, state.tracked)
-
-    def end_proof(self, before: TreeState) -> ProofChanges:
-        """What a proof has changed. Untracked files that it wrote are ignored until the next one."""
-        after = self._compute_raw()
-        if after is None:
-            raise TreeUnreadable("its repository is gone")
-        changes = find_changes(self._git, self._trees, before.id, after.id)
-        tracked = before.tracked | after.tracked
-        written = {name: entry for name, entry in changes.items() if name not in tracked}
-        if written:
-            facts = {"after": after.id, "written": json.dumps(written)}
-            write_file(os.path.join(self._trees, _PROOF), json.dumps(facts).encode())
-        return ProofChanges(tracked=tuple(name for name in changes if name in tracked), untracked=tuple(written))
-
-    def list_changed(self, before: str, after: str) -> tuple[str, ...]:
-        """The names of the files that differ between two trees of this run."""
-        return list_changed_files(self._git, self._trees, before, after)
-
-    def record_repository(self) -> None:
-        """Remember that the workspace is in a repository, and which of its files are absent.
-
-        An agent that removes the repository, or hides a file as outside of a sparse working tree, must not escape the
-        comparison.
-        """
-        place = os.path.join(find_worktree(self._git.workspace), ".git")
-        if os.path.exists(self._marker) or not os.path.lexists(place):
-            return
-        absent = []
-        try:
-            found = find_repository(self._git)
-            if found is None:
-                return
-            absent = list_absent(self._git, found)
-        except GitFailed:  # a broken one is not the same as none
-            pass
-        make_private_folder(self._trees)
-        if absent:
-            write_file(os.path.join(self._trees, _ABSENT), json.dumps({"names": json.dumps(absent)}).encode())
-        write_file(self._marker, b"")
-
-    def record_start(self) -> None:
-        """Remember the workspace as it is, unless an earlier attempt did."""
-        path = os.path.join(self._trees, _START)
-        if os.path.exists(path):
-            return
-        state = self.compute()
-        if state is not None:
-            point = StartPoint(head=self._read_head(), tree=state.id)
-            write_file(path, json.dumps(point._asdict()).encode())
-
-    def find_start(self) -> StartPoint:
-        """Where the run began; HEAD if that was not recorded on this host."""
-        found = _read_json(os.path.join(self._trees, _START))
-        return StartPoint(**found) if found else StartPoint(head=self._read_head())
-
-    def count_changes(self, tree: str) -> TreeChanges | None:
-        """What changed from the start of the run to a tree; None if the start, or either tree, is not on this host."""
-        start = _read_json(os.path.join(self._trees, _START)).get("tree", "")
-        words = ("diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", start, tree, "--")
-        listed = bind_trees(self._git, self._trees).run(*words) if start and tree else None
-        if listed is None:
-            return None
-        rows = [line.split("\t") for line in listed.split("\0") if line]
-        added, deleted = (sum(int(row[column]) for row in rows if row[column].isdigit()) for column in (0, 1))
-        return TreeChanges(files=len(rows), insertions=added, deletions=deleted)
 
     def prepare_review(self, tree: str, round_: int, seat: int, *, restores: bool = True) -> ReviewCopy:
         """Make the copy for one seat, and remember the worker's workspace. ReviewCopyFailed if it cannot be made.
@@ -281,7 +147,7 @@ class WorkTrees:
     def restore_worker(self) -> ReviewEnd:
         """Restore the workspace as it was before the review, if it was changed since; what was changed is kept."""
         path = os.path.join(self._reviews, _WORKER)
-        found = _read_json(path)
+        found = read_json(path)
         if not found:
             return ReviewEnd()
         try:
@@ -309,16 +175,16 @@ class WorkTrees:
 
     def _write_repository(self, folder: str) -> None:
         found = self._find_repository()
-        with open(os.path.join(self._trees, "objects", "info", "alternates"), errors="surrogateescape") as file:
+        with open(os.path.join(self._folder, "objects", "info", "alternates"), errors="surrogateescape") as file:
             others = file.read().splitlines()
-        write_raw_repository(folder, found.object_format, (os.path.join(self._trees, "objects"), *others))
+        write_raw_repository(folder, found.object_format, (os.path.join(self._folder, "objects"), *others))
         shallow = os.path.join(os.path.dirname(found.objects), "shallow")
         if os.path.exists(shallow):  # its history ends there
             shutil.copy(shallow, os.path.join(folder, "shallow"))
 
     def _find_parent(self, git: Git) -> list[str]:
         """The commit that the work is compared with: the start of the run, with what was not committed then."""
-        start = self.find_start()
+        start = self.trees.find_start()
         parents = [start.head] if start.head and git.run("cat-file", "-e", f"{start.head}^{{tree}}") is not None else []
         if not start.tree or git.run("cat-file", "-e", f"{start.tree}^{{tree}}") is None:
             return parents
@@ -364,13 +230,13 @@ class WorkTrees:
             os.unlink(saved)
         if index and os.path.exists(index):
             shutil.copy2(index, saved)
-        worker = WorkerState(tree=state.id, head=self._read_head(), branch=self._read_branch())
+        worker = WorkerState(tree=state.id, head=self.trees.read_head(), branch=self._read_branch())
         write_file(os.path.join(self._reviews, _WORKER), json.dumps(worker._asdict()).encode())
 
     def _restore(self, worker: WorkerState) -> ReviewEnd:
         now, saved, index = self._compute_always(), os.path.join(self._reviews, _WORKER_INDEX), self._find_index()
-        files = self.list_changed(worker.tree, now.id)
-        has_moved = (self._read_head(), self._read_branch()) != (worker.head, worker.branch)
+        files = self.trees.list_changed(worker.tree, now.id)
+        has_moved = (self.trees.read_head(), self._read_branch()) != (worker.head, worker.branch)
         is_index_changed = bool(index) and self._list_index(index) != self._list_index(saved)
         changed = (*(("HEAD",) if has_moved else ()), *(("index",) if is_index_changed else ()), *files)
         if not changed:
@@ -381,8 +247,8 @@ class WorkTrees:
             self._move_head(worker)
         if is_index_changed:
             _replace_index(saved, index)
-        checkout_tree(self._git, self._trees, now.top, worker.tree)
-        left = self.list_changed(worker.tree, self._compute_always().id)
+        checkout_tree(self._git, self._folder, now.top, worker.tree)
+        left = self.trees.list_changed(worker.tree, self._compute_always().id)
         if left:
             raise GitFailed(f"{describe_names(left)[0]} cannot be written")
         return ReviewEnd(restored=changed, refs=refs)
@@ -423,12 +289,8 @@ class WorkTrees:
         git = self._bind_repository()
         return git._replace(env={**git.env, "GIT_INDEX_FILE": path}).read("ls-files", "-z", "--stage", "-v")
 
-    def _compute_raw(self, *, always: bool = False) -> TreeState | None:
-        absent = json.loads(_read_json(os.path.join(self._trees, _ABSENT)).get("names", "[]"))
-        return compute_tree(self._git, self._trees, always=always, absent=frozenset(absent))
-
     def _compute_always(self) -> TreeState:
-        state = self._compute_raw(always=True)
+        state = self.trees.compute_raw(always=True)
         if state is None:
             raise GitFailed("a review needs git")
         return state
@@ -446,10 +308,6 @@ class WorkTrees:
         """The index of the worker; empty without a repository."""
         found = find_repository(self._git)
         return os.path.join(found.folder, "index") if found else ""
-
-    def _read_head(self) -> str:
-        found = find_repository(self._git)
-        return found.bind(self._git).resolve_commit("HEAD") if found else ""
 
     def _read_branch(self) -> str:
         found = find_repository(self._git)
@@ -488,15 +346,6 @@ def _replace_index(saved: str, index: str) -> None:
     except OSError:
         os.unlink(lock)
         raise
-
-
-def _read_json(path: str) -> dict[str, str]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            found: dict[str, str] = json.load(file)
-    except (FileNotFoundError, ValueError):  # a crash while it was written
-        return {}
-    return found
 
 
 def _remove_folder(path: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Check, Finding, Run, Turn, Verdict
     from jackline.domain.run_inputs import StartTurn
     from jackline.engine.git import Git
-    from jackline.engine.review_copy import ReviewCopy, WorkTrees
+    from jackline.engine.review_copy import ReviewCopies, ReviewCopy
     from jackline.store.store import Store
 
 _MOST_OUTPUT = 8 * 1024 * 1024  # characters; `Git` keeps only the end of a longer one
@@ -45,11 +45,11 @@ class SeatResult(NamedTuple):
 class ReviewSeat:
     """One review, from its copy of the work to its verdict."""
 
-    def __init__(self, store: Store, run: Run, order: StartTurn, trees: WorkTrees, git: Git) -> None:
+    def __init__(self, store: Store, run: Run, order: StartTurn, copies: ReviewCopies, git: Git) -> None:
         """Make the copy. ReviewCopyFailed if that is not possible."""
-        self._store, self._run, self._order, self._trees, self._git = store, run, order, trees, git
+        self._store, self._run, self._order, self._copies, self._git = store, run, order, copies, git
         try:
-            state = trees.compute()
+            state = copies.trees.compute()
         except TreeUnreadable as error:
             raise ReviewCopyFailed(f"the work cannot be read for a review: {error}") from error
         if state is None:
@@ -57,7 +57,7 @@ class ReviewSeat:
         self._left_out = state.left_out
         tree = run.status.tree or state.id
         restores = not run.spec.share_workspace
-        self._copy: ReviewCopy = trees.prepare_review(tree, order.review_round, order.seat, restores=restores)
+        self._copy: ReviewCopy = copies.prepare_review(tree, order.review_round, order.seat, restores=restores)
 
     @property
     def workspace(self) -> str:
@@ -99,13 +99,13 @@ class ReviewSeat:
 
     def finish(self, turn: Turn, at: int, *, has_answered: bool) -> SeatResult:
         """Remove the copy, restore the worker's workspace if it was changed, and read the answer of the reviewer."""
-        end = self._trees.finish_review(self._copy)
+        end = self._copies.finish_review(self._copy)
         facts: list[Fact] = []
         if end.written or end.restored:
             data = {"patch": end.patch, "written": list(end.written[:20]), "restored": list(end.restored[:20])}
             facts.append(Fact("review.undone", {**data, "refs": list(end.refs)}))
         findings = tuple(self._store.reviews.list_findings(self._run.id))
-        tree = self._trees.read_id()
+        tree = self._copies.trees.read_id()
         is_changed = tree != self._copy.tree
         result = SeatResult(tree=tree, is_changed=is_changed, facts=tuple(facts), findings=findings)
         if not has_answered:

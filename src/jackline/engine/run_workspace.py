@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from jackline.domain.changes import Changes
     from jackline.domain.records import Lease, Run
     from jackline.domain.run_inputs import StartTurn
-    from jackline.engine.review_copy import WorkTrees
+    from jackline.engine.review_copy import ReviewCopies
     from jackline.engine.review_seat import ReviewSeat
     from jackline.engine.settings import EngineSettings
     from jackline.engine.warden_holder import WardenHolder
     from jackline.engine.work_backup import Backup
+    from jackline.engine.work_trees import WorkTrees
     from jackline.policy.classify import Classification
     from jackline.policy.discarded_work import Discard
     from jackline.store.store import Store
@@ -51,10 +52,16 @@ class RunWorkspace:
 
     def open_trees(self) -> WorkTrees:
         """Open the trees of the workspace: what is proved, reviewed and copied."""
-        from jackline.engine.review_copy import WorkTrees
+        from jackline.engine.work_trees import WorkTrees
 
         git = Git(workspace=self._path, env=unbind_git_env(self._env), warden=self._warden.ready_or_none())
-        return WorkTrees(git, self._run_id, self._settings.build_folder(self._run_id), self._settings.cache)
+        return WorkTrees(git, self._settings.build_folder(self._run_id))
+
+    def open_copies(self) -> ReviewCopies:
+        """Open the copies of the workspace for its reviewers."""
+        from jackline.engine.review_copy import ReviewCopies
+
+        return ReviewCopies(self.open_trees(), self._run_id, self._settings.cache)
 
     def read_tree(self) -> str:
         """Return the id of what the workspace holds now; empty if git cannot tell."""
@@ -67,7 +74,7 @@ class RunWorkspace:
 
         git = Git(workspace=run.spec.workspace, env=unbind_git_env(self._env), warden=self._warden.ready())
         try:
-            return ReviewSeat(self._store, run, order, self.open_trees(), git)
+            return ReviewSeat(self._store, run, order, self.open_copies(), git)
         except ReviewCopyFailed as error:
             raise ReviewUnavailable(str(error)) from error
 

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from jackline.domain.records import Lease, Run
     from jackline.domain.run_inputs import RunCommand
     from jackline.engine.check import CheckResult
-    from jackline.engine.review_copy import WorkTrees
     from jackline.engine.settings import EngineSettings
+    from jackline.engine.work_trees import WorkTrees
     from jackline.store.store import Store
 
 

@@ -1,0 +1,191 @@
+"""The trees of a run: what its workspace holds, where it began, and what a proof changed. It changes no repository.
+
+Trees are kept in a folder of the run, as objects of git.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from jackline.engine.git import GitFailed
+from jackline.engine.tree_files import find_repository, list_absent
+from jackline.engine.tree_id import (
+    FOLDER,
+    TreeState,
+    TreeUnreadable,
+    bind_trees,
+    compute_tree,
+    find_changes,
+    list_changed_files,
+    replace_files,
+)
+from jackline.files import make_private_folder, write_file
+from jackline.named import NamedTuple
+from jackline.worktrees import find_worktree
+
+if TYPE_CHECKING:
+    from jackline.engine.git import Git
+
+UNREADABLE = "unreadable"  # in place of an id: it equals no proved tree
+_MARKER = "bound"  # its workspace was in a repository when the run began
+_ABSENT = "absent.json"  # the names of the files that were absent then
+_START = "start.json"  # where the run began
+_PROOF = "proof.json"  # what the last proof wrote
+
+
+class StartPoint(NamedTuple):
+    """The workspace when the run began."""
+
+    head: str = ""  # the commit; empty before the first one
+    tree: str = ""  # of the files, with what was not committed
+
+
+class ProofChanges(NamedTuple):
+    """The names of the files that changed while a proof ran."""
+
+    tracked: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+
+
+class TreeChanges(NamedTuple):
+    """The size of the difference between two trees; binary files have no lines."""
+
+    files: int
+    insertions: int
+    deletions: int
+
+
+class WorkTrees:
+    """The trees of one run: where it began, what was proved, and what it holds now."""
+
+    def __init__(self, git: Git, run_folder: str) -> None:
+        """`git` runs in the run's workspace."""
+        self.git, self.run_folder = git, run_folder
+        self.folder = os.path.join(run_folder, FOLDER)
+        self._marker = os.path.join(self.folder, _MARKER)
+
+    def compute(self) -> TreeState | None:
+        """The files of the workspace now; None without a repository. May raise TreeUnreadable.
+
+        Untracked files that the last proof wrote are as they were before it, unless they were changed since.
+        """
+        state = self.compute_raw()
+        if state is None and os.path.exists(self._marker):
+            raise TreeUnreadable("the workspace was in a git repository when the run began, and no longer is")
+        names = self.find_proof_files(state) if state is not None else frozenset()
+        if state is None or not names:
+            return state
+        written: dict[str, str] = json.loads(read_json(os.path.join(self.folder, _PROOF))["written"])
+        entries = {name: written[name] for name in names}
+        return state._replace(id=replace_files(self.git, self.folder, state.id, entries)) if entries else state
+
+    def read_id(self) -> str:
+        """The id of `compute`; empty without a repository, UNREADABLE if git cannot read it."""
+        try:
+            state = self.compute()
+        except TreeUnreadable:
+            return UNREADABLE
+        return state.id if state else ""
+
+    def begin_proof(self) -> TreeState | None:
+        """The files before a proof; what an earlier proof wrote counts from now on."""
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.folder, _PROOF))
+        return self.compute()
+
+    def find_proof_files(self, state: TreeState | None = None) -> frozenset[str]:
+        """The untracked files that the last proof wrote, and nobody has changed since."""
+        proof = read_json(os.path.join(self.folder, _PROOF))
+        state = state or (self.compute_raw() if proof else None)
+        if not proof or state is None:
+            return frozenset()
+        since = self.list_changed(proof["after"], state.id)
+        return frozenset(json.loads(proof["written"])).difference(since, state.tracked)
+
+    def end_proof(self, before: TreeState) -> ProofChanges:
+        """What a proof has changed. Untracked files that it wrote are ignored until the next one."""
+        after = self.compute_raw()
+        if after is None:
+            raise TreeUnreadable("its repository is gone")
+        changes = find_changes(self.git, self.folder, before.id, after.id)
+        tracked = before.tracked | after.tracked
+        written = {name: entry for name, entry in changes.items() if name not in tracked}
+        if written:
+            facts = {"after": after.id, "written": json.dumps(written)}
+            write_file(os.path.join(self.folder, _PROOF), json.dumps(facts).encode())
+        return ProofChanges(tracked=tuple(name for name in changes if name in tracked), untracked=tuple(written))
+
+    def list_changed(self, before: str, after: str) -> tuple[str, ...]:
+        """The names of the files that differ between two trees of this run."""
+        return list_changed_files(self.git, self.folder, before, after)
+
+    def record_repository(self) -> None:
+        """Remember that the workspace is in a repository, and which of its files are absent.
+
+        An agent that removes the repository, or hides a file as outside of a sparse working tree, must not escape the
+        comparison.
+        """
+        place = os.path.join(find_worktree(self.git.workspace), ".git")
+        if os.path.exists(self._marker) or not os.path.lexists(place):
+            return
+        absent = []
+        try:
+            found = find_repository(self.git)
+            if found is None:
+                return
+            absent = list_absent(self.git, found)
+        except GitFailed:  # a broken one is not the same as none
+            pass
+        make_private_folder(self.folder)
+        if absent:
+            write_file(os.path.join(self.folder, _ABSENT), json.dumps({"names": json.dumps(absent)}).encode())
+        write_file(self._marker, b"")
+
+    def record_start(self) -> None:
+        """Remember the workspace as it is, unless an earlier attempt did."""
+        path = os.path.join(self.folder, _START)
+        if os.path.exists(path):
+            return
+        state = self.compute()
+        if state is not None:
+            point = StartPoint(head=self.read_head(), tree=state.id)
+            write_file(path, json.dumps(point._asdict()).encode())
+
+    def find_start(self) -> StartPoint:
+        """Where the run began; HEAD if that was not recorded on this host."""
+        found = read_json(os.path.join(self.folder, _START))
+        return StartPoint(**found) if found else StartPoint(head=self.read_head())
+
+    def count_changes(self, tree: str) -> TreeChanges | None:
+        """What changed from the start of the run to a tree; None if the start, or either tree, is not on this host."""
+        start = read_json(os.path.join(self.folder, _START)).get("tree", "")
+        words = ("diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", start, tree, "--")
+        listed = bind_trees(self.git, self.folder).run(*words) if start and tree else None
+        if listed is None:
+            return None
+        rows = [line.split("\t") for line in listed.split("\0") if line]
+        added, deleted = (sum(int(row[column]) for row in rows if row[column].isdigit()) for column in (0, 1))
+        return TreeChanges(files=len(rows), insertions=added, deletions=deleted)
+
+    def compute_raw(self, *, always: bool = False) -> TreeState | None:
+        """The files of the workspace now, with those that a proof wrote; `always`: also without a repository."""
+        absent = json.loads(read_json(os.path.join(self.folder, _ABSENT)).get("names", "[]"))
+        return compute_tree(self.git, self.folder, always=always, absent=frozenset(absent))
+
+    def read_head(self) -> str:
+        """The commit that is checked out; empty before the first one."""
+        found = find_repository(self.git)
+        return found.bind(self.git).resolve_commit("HEAD") if found else ""
+
+
+def read_json(path: str) -> dict[str, str]:
+    """Read a small file of the run; empty if it is missing or damaged."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: dict[str, str] = json.load(file)
+    except (FileNotFoundError, ValueError):  # a crash while it was written
+        return {}
+    return found
