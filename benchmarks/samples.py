@@ -11,7 +11,8 @@ from jackline.domain import ids
 from jackline.domain.call_gate import Intent, decide_call
 from jackline.domain.events import Fact
 from jackline.domain.limits import Limits
-from jackline.domain.records import Check, Checkpoint, Lease, Notice, Owner, Run, RunStatus, SessionUse, Spec, Turn
+from jackline.domain.records import Check, Checkpoint, Lease, Notice, Owner, Run, RunStatus, SessionUse, Turn
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallClass, Failure, Phase, Proof, Replay, RunState, WaitReason
 from jackline.policy.rules import Rule
 from jackline.store.models import NewRun, RunChange, Settlement

@@ -25,7 +25,8 @@ from jackline.app.config import load_config
 from jackline.app.home import Home
 from jackline.app.request import Request
 from jackline.domain.events import Fact
-from jackline.domain.records import Owner, RunStatus, Spec
+from jackline.domain.records import Owner, RunStatus
+from jackline.domain.spec import Spec
 from jackline.domain.states import TERMINAL, RunState
 from jackline.engine.settings import new_id
 from jackline.engine.warden.process_tree import find_descendants, list_processes

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jackline.domain.records import Spec
+    from jackline.domain.spec import Spec
 
 _LONGEST_LINE = 4096
 _GIT = ".git"

@@ -7,7 +7,9 @@ import subprocess
 import pytest
 
 from jackline.domain.changes import UNCHANGED
-from jackline.domain.records import Run, RunStatus, Spec, Verdict
+from jackline.domain.records import Run, RunStatus
+from jackline.domain.review_records import Verdict
+from jackline.domain.spec import Spec
 from jackline.domain.states import Proof, RunState
 from jackline.features.compare.compare_command import _format_row, _letter
 from jackline.features.compare.comparison import ComparedRun

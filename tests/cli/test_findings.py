@@ -6,8 +6,9 @@ import pytest
 
 from jackline.app.home import open_home
 from jackline.domain.events import Fact
-from jackline.domain.records import Finding, RunStatus, Verdict
+from jackline.domain.records import RunStatus
 from jackline.domain.review import build_review_facts
+from jackline.domain.review_records import Finding, Verdict
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.store.models import RunChange
 from tests.cli.place import Place, is_one_line

@@ -9,9 +9,10 @@ import pytest
 
 from jackline.clock import wall_ms
 from jackline.domain.call_gate import Admission
-from jackline.domain.records import INSIST, Lease, Turn
+from jackline.domain.records import Lease, Turn
 from jackline.domain.resume_prompt import find_interrupted_calls
 from jackline.domain.run_inputs import StopReason
+from jackline.domain.spec import INSIST
 from jackline.domain.states import CallClass, CallState, Decision, Role
 from jackline.engine import recovery
 from jackline.engine.call_ledger import CallLedger, CallRequest, CallResult

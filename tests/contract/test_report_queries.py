@@ -12,7 +12,8 @@ import pytest
 from jackline.domain.call_gate import Admission
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
-from jackline.domain.records import Check, Run, RunStatus, Spec, Turn
+from jackline.domain.records import Check, Run, RunStatus, Turn
+from jackline.domain.spec import Spec
 from jackline.domain.states import Decision, Failure, Phase, RunState, WaitReason
 from jackline.errors import Fenced
 from jackline.features.reports import retro_queries

@@ -8,8 +8,9 @@ import pytest
 
 from jackline.domain.call_gate import Admission, History, Intent, decide_call
 from jackline.domain.events import Fact
-from jackline.domain.records import Call, Lease, RunStatus, Spec
+from jackline.domain.records import Call, Lease, RunStatus
 from jackline.domain.run_totals import Tally
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallClass, CallState, Decision, ReasonCode, Replay, RunState, WaitReason
 from jackline.engine import recovery
 from jackline.engine.probes.prober import Prober

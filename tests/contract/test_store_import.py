@@ -10,7 +10,8 @@ import pytest
 
 from jackline.domain.changes import Changes
 from jackline.domain.limits import Spent
-from jackline.domain.records import Attempt, Call, Owner, RunStatus, Spec, Turn
+from jackline.domain.records import Attempt, Call, Owner, RunStatus, Turn
+from jackline.domain.spec import Spec
 from jackline.domain.states import (
     CallClass,
     CallState,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from jackline.domain.events import Fact
-from jackline.domain.records import Finding, Iteration, RunStatus, SessionUse, Verdict
+from jackline.domain.records import RunStatus, SessionUse
 from jackline.domain.review import build_review_facts
+from jackline.domain.review_records import Finding, Iteration, Verdict
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.errors import Busy, Fenced, NotFound, Refused
 from jackline.store.models import RunChange, RunQuery

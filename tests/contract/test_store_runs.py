@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from jackline.domain.ids import repository_id
-from jackline.domain.records import RunStatus, SessionUse, Spec
+from jackline.domain.records import RunStatus, SessionUse
+from jackline.domain.spec import Spec
 from jackline.domain.states import RunState, WaitReason
 from jackline.errors import Conflict, NotFound, Refused
 from jackline.store.models import RunChange, RunQuery, TmuxSession

@@ -19,7 +19,8 @@ import pytest
 
 from jackline.app.setting_keys import KEYS
 from jackline.domain import states
-from jackline.domain.records import AgentOptions, RunStatus, Spec
+from jackline.domain.records import RunStatus
+from jackline.domain.spec import AgentOptions, Spec
 from jackline.domain.states import CallClass
 from jackline.features.cases import case_model
 from jackline.policy.rules import Rule

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from jackline.domain.records import Run, RunStatus, Spec
+from jackline.domain.records import Run, RunStatus
+from jackline.domain.spec import Spec
 from jackline.features.reports import dashboard
 from jackline.features.reports.dashboard_page import Dashboard, render_dashboard
 from jackline.store import rows

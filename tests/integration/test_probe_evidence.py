@@ -12,7 +12,7 @@ import pytest
 from jackline.clock import boot_ms
 from jackline.domain.call_gate import decide_call
 from jackline.domain.notices import describe_doubts
-from jackline.domain.records import Spec
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallState, Replay
 from jackline.engine import recovery
 from jackline.engine.probes.prober import Prober

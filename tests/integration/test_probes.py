@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from jackline.clock import boot_ms
-from jackline.domain.records import Spec
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallClass, ReasonCode, Replay
 from jackline.engine import probes
 from jackline.engine.probes.findings import DID_NOT

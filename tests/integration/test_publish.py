@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from jackline.clock import boot_ms, wall_ms
-from jackline.domain.records import DRAFT, READY, Lease, Run, Spec
+from jackline.domain.records import Lease, Run
+from jackline.domain.spec import DRAFT, READY, Spec
 from jackline.domain.states import CallState, Failure
 from jackline.engine import recovery
 from jackline.engine.call_ledger import CallLedger, CallRequest

@@ -11,7 +11,7 @@ import pytest
 from jackline.app.home import Home, open_home
 from jackline.app.wakeups import list_due
 from jackline.domain.events import Fact
-from jackline.domain.records import Spec
+from jackline.domain.spec import Spec
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.features.pull_requests.poll_task import PullRequestPoller, has_due_pull_request
 from jackline.store.models import NewRun, RunChange

@@ -15,7 +15,8 @@ import pytest
 
 from jackline import clock
 from jackline.clock import boot_ms
-from jackline.domain.records import Run, RunStatus, RunWorktree, Spec, WorktreeSpec
+from jackline.domain.records import Run, RunStatus, RunWorktree
+from jackline.domain.spec import Spec, WorktreeSpec
 from jackline.domain.states import Proof, RunState
 from jackline.engine.git import Git
 from jackline.engine.process import Warden
@@ -333,7 +334,7 @@ class Again(Scene):
     def __init__(self, folder, warden, base):
         from pathlib import Path
         from jackline.engine.git import Git
-        from jackline.domain.records import Spec, WorktreeSpec
+        from jackline.domain.spec import Spec, WorktreeSpec
         from jackline.domain.states import RunState
         self.folder, self.main, self.path = Path(folder), Path(folder) / "main", Path(folder) / "trees" / "w"
         self.env, self.base, self.state, self.proved_tree = dict(os.environ), base, RunState.SUCCEEDED, ""

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from jackline.domain.ids import repository_id
-from jackline.domain.records import Run, RunStatus, Spec
+from jackline.domain.records import Run, RunStatus
+from jackline.domain.spec import Spec
 from jackline.errors import MigrationChanged, SchemaTooNew, SchemaTooOld
 from jackline.store import rows, schema
 from jackline.store.driver import Driver

@@ -24,7 +24,8 @@ from typing import Any
 
 from jackline.domain.call_gate import decide_call
 from jackline.domain.events import Fact
-from jackline.domain.records import RunStatus, Spec
+from jackline.domain.records import RunStatus
+from jackline.domain.spec import Spec
 from jackline.domain.states import Failure, RunState
 from jackline.errors import Busy, DayBudgetSpent, NotStartable, Refused
 from jackline.features.cases.case_model import CaseEntry, EntryKind

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain import ids, review
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import Check, Owner, Spec, Turn
+from jackline.domain.records import Check, Owner, Turn
 from jackline.domain.run_inputs import (
     CheckEnded,
     Recover,
@@ -25,6 +25,7 @@ from jackline.domain.run_inputs import (
     StopWanted,
     TurnEnded,
 )
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Phase, Replay, Role
 from jackline.engine import recovery
 from jackline.engine.attempt import RunInput, run_attempt

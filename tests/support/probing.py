@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jackline.domain.records import Call, Spec
+from jackline.domain.records import Call
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 from jackline.engine import key_inputs, probes
 from jackline.engine.probes.prober import Prober

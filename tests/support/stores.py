@@ -10,7 +10,8 @@ import pytest
 
 from jackline.domain.call_gate import Admission, History, Intent
 from jackline.domain.events import Event
-from jackline.domain.records import Lease, Owner, Run, Spec
+from jackline.domain.records import Lease, Owner, Run
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.errors import Refused
 from jackline.policy.rules import Rule

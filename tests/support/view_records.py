@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackline.domain.events import Event, Fact, place
-from jackline.domain.records import Call, Run, RunStatus, Spec, Turn
+from jackline.domain.records import Call, Run, RunStatus, Turn
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 
 AT = 1_700_000_000_000  # 2023-11-14T22:13:20Z

@@ -6,7 +6,8 @@ import pytest
 
 from jackline.domain.amendment import build_resume_words, suggest_totals
 from jackline.domain.limits import Limits, Spent
-from jackline.domain.records import Run, RunStatus, Spec
+from jackline.domain.records import Run, RunStatus
+from jackline.domain.spec import Spec
 from jackline.domain.states import Failure, RunState
 
 

@@ -8,9 +8,10 @@ from jackline.domain.agent_health import AgentHealth, build_health, find_resting
 from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.machine_state import MachineState, StepResult
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import AgentOptions, RunStatus, Spec
+from jackline.domain.records import RunStatus
 from jackline.domain.run_inputs import Claimed, MachineInput, Recovered, StartTurn, TurnEnded
 from jackline.domain.run_machine import step
+from jackline.domain.spec import AgentOptions, Spec
 from jackline.domain.states import Failure, RunState, WaitReason
 
 AT = 1_000_000

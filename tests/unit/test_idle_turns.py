@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from jackline.domain.limits import Limits
-from jackline.domain.records import Attempt, Spec, Turn
+from jackline.domain.records import Attempt, Turn
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.run_totals import count_idle_turns
+from jackline.domain.spec import Spec
 from jackline.engine.timeouts import Timeouts
 
 HOUR_MS = 3_600_000

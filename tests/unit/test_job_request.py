@@ -10,7 +10,7 @@ import pytest
 from jackline.app import config
 from jackline.app.job_file import NO_JOB, Job, compose_request, load_job, parse_job, parse_variables
 from jackline.app.request import Request
-from jackline.domain.records import AgentOptions
+from jackline.domain.spec import AgentOptions
 from jackline.domain.states import CallClass
 from jackline.domain.task import Task
 from jackline.errors import JacklineError, UsageError

@@ -9,7 +9,8 @@ import pytest
 from jackline.domain.limits import Limits, Spent
 from jackline.domain.machine_state import MachineState, StepResult
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import ANY_PASS, Finding, RunStatus, Spec, Verdict
+from jackline.domain.records import RunStatus
+from jackline.domain.review_records import Finding, Verdict
 from jackline.domain.run_inputs import (
     CLOSED,
     OPEN,
@@ -30,6 +31,7 @@ from jackline.domain.run_inputs import (
     TurnEnded,
 )
 from jackline.domain.run_machine import step
+from jackline.domain.spec import ANY_PASS, Spec
 from jackline.domain.states import Failure, Phase, Proof, Role, RunState, WaitReason, exit_code
 
 AT = 1_000_000

@@ -17,7 +17,7 @@ from jackline.app import config
 from jackline.app.agent_env import build_mcp_argv
 from jackline.app.config import Config
 from jackline.domain.adapter import Launch, McpServer
-from jackline.domain.records import Spec
+from jackline.domain.spec import Spec
 from jackline.engine.launch import build_mcp_server
 from jackline.engine.turn_plan import LaunchContext, build_warnings
 from jackline.features.journal import journal_events

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from jackline import named
-from jackline.domain.records import RunStatus, Spec
+from jackline.domain.records import RunStatus
+from jackline.domain.spec import Spec
 
 BODY = '''
 from __future__ import annotations

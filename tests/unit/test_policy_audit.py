@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from jackline.app import policy_audit
 from jackline.app.policy_audit import MOST_FIELDS, MOST_NAMES, MOST_VALUES, PAGE, REST
-from jackline.domain.records import Call, Run, RunStatus, Spec
+from jackline.domain.records import Call, Run, RunStatus
+from jackline.domain.spec import Spec
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 from jackline.store.models import RunQuery
 

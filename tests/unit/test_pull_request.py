@@ -19,8 +19,8 @@ from jackline.domain.pull_request import (
     parse_pull_request,
 )
 from jackline.domain.pull_request_text import build_feedback_section, build_title
-from jackline.domain.records import APPROVED, GREEN, MERGED
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
+from jackline.domain.spec import APPROVED, GREEN, MERGED
 from tests.support.pull_requests import AT, HEAD, URL, build_pull_request
 
 PASSED = CheckState("build", is_over=True, is_passed=True)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jackline.domain.records import ALL_PASS, ANY_PASS, Finding, Verdict
 from jackline.domain.review import (
     MalformedReview,
     NewFinding,
@@ -26,6 +25,8 @@ from jackline.domain.review import (
     merge_findings,
     parse_review,
 )
+from jackline.domain.review_records import Finding, Verdict
+from jackline.domain.spec import ALL_PASS, ANY_PASS
 
 
 def answer(verdict: str = "pass", findings: Sequence[Any] = (), earlier: Any = None, **more: Any) -> str:

@@ -9,8 +9,9 @@ import pytest
 
 from jackline.cli.event_text import describe_event, is_notable
 from jackline.cli.live_view import CallLine, LiveView, Note
-from jackline.domain.records import Check, Finding, RunStatus, Turn, Verdict
+from jackline.domain.records import Check, RunStatus, Turn
 from jackline.domain.review import build_review_facts
+from jackline.domain.review_records import Finding, Verdict
 from jackline.domain.run_totals import describe_lost_sessions, find_last_message
 from jackline.domain.states import Phase, RunState
 from jackline.exports.manifest import build_manifest

@@ -12,7 +12,7 @@ from jackline.domain.limits import Limits, RetryPolicy, Spent, compute_backoff_m
 from jackline.domain.machine_state import MachineState, StepResult
 from jackline.domain.notices import build_notice
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import RunStatus, Spec
+from jackline.domain.records import RunStatus
 from jackline.domain.run_inputs import (
     CheckEnded,
     Claimed,
@@ -28,6 +28,7 @@ from jackline.domain.run_inputs import (
     TurnEnded,
 )
 from jackline.domain.run_machine import step
+from jackline.domain.spec import Spec
 from jackline.domain.states import TRANSIENT, Failure, Phase, Proof, Role, RunState, WaitReason
 from jackline.domain.transitions import TransitionRefused
 from jackline.features.cases.learning import REVIEW_COMMAND

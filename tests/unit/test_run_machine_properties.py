@@ -9,7 +9,7 @@ from jackline.domain.agent_fallback import MOST_WINDOWS
 from jackline.domain.limits import Limits, RetryPolicy
 from jackline.domain.machine_state import MachineState, StepResult
 from jackline.domain.outcome import Outcome, Usage
-from jackline.domain.records import RunStatus, Spec
+from jackline.domain.records import RunStatus
 from jackline.domain.run_inputs import (
     CheckEnded,
     Claimed,
@@ -25,6 +25,7 @@ from jackline.domain.run_inputs import (
     TurnEnded,
 )
 from jackline.domain.run_machine import step
+from jackline.domain.spec import Spec
 from jackline.domain.states import Failure, Phase, Proof, RunState, WaitReason
 
 FINAL = {RunState.SUCCEEDED, RunState.CANCELLED}

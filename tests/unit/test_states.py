@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from jackline.domain.limits import Limits, RetryPolicy
-from jackline.domain.records import Spec
+from jackline.domain.spec import Spec
 from jackline.domain.states import ACTIVE, TERMINAL, CallClass, CallState, Failure, RunState, WaitReason, exit_code
 from jackline.domain.transitions import (
     CALL,

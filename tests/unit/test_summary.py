@@ -9,8 +9,9 @@ import pytest
 
 from jackline.domain.changes import Changes
 from jackline.domain.limits import Spent
-from jackline.domain.records import AgentOptions, Attempt, Call, RunStatus, Turn
+from jackline.domain.records import Attempt, Call, RunStatus, Turn
 from jackline.domain.run_totals import Tally
+from jackline.domain.spec import AgentOptions
 from jackline.domain.states import CallClass, CallState, Decision, Failure, Proof, RunState, WaitReason
 from jackline.exports import resume_page
 from jackline.exports.summary import Summary, build_summary, render_summary

@@ -13,8 +13,10 @@ from jackline.agents.scripted.scripted_adapter import ADAPTER as SCRIPTED
 from jackline.domain.adapter import Adapter
 from jackline.domain.changes import Changes
 from jackline.domain.limits import Spent
-from jackline.domain.records import Call, Check, Finding, Iteration, Lease, Message, Run, RunStatus, Spec, Turn
+from jackline.domain.records import Call, Check, Lease, Message, Run, RunStatus, Turn
+from jackline.domain.review_records import Finding, Iteration
 from jackline.domain.run_inputs import StartTurn
+from jackline.domain.spec import Spec
 from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
 from jackline.engine.turn_plan import LaunchContext, TurnPlan, plan_turn
 from jackline.features.cases.case_model import Case, CaseQuery, CaseStatus, Problem

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jackline.app.setting_keys import suggest_nearest
 from jackline.app.text_files import shorten_name
 from jackline.domain import ids
-from jackline.domain.records import AgentOptions
+from jackline.domain.spec import AgentOptions
 from jackline.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:

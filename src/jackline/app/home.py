@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from jackline.app.run_creation import CreatedRun
     from jackline.app.run_handle import RunHandle
     from jackline.domain.amendment import Amendment
-    from jackline.domain.records import Call, Finding, Repository, Run
+    from jackline.domain.records import Call, Repository, Run
+    from jackline.domain.review_records import Finding
     from jackline.engine.supervise import Interrupt
     from jackline.exports.manifest import Manifest
     from jackline.exports.transcript import TranscriptEntry

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.domain.agent_health import AgentHealth
-    from jackline.domain.records import Call, Finding, Run
+    from jackline.domain.records import Call, Run
+    from jackline.domain.review_records import Finding
     from jackline.store.models import RunSummary
     from jackline.store.store import Store
 

@@ -16,7 +16,7 @@ from jackline.app.text_files import read_text
 from jackline.app.trust import find_agents_parent, find_project, is_file_trusted
 from jackline.domain.agent_ref import split_agent
 from jackline.domain.events import NOTHING
-from jackline.domain.records import AgentOptions
+from jackline.domain.spec import AgentOptions
 from jackline.domain.task import JSON, MODES, PROJECT, detect_job_format, fill_prompt
 from jackline.errors import Refused, UsageError
 from jackline.named import NamedTuple

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.app.request import Request
-    from jackline.domain.records import Spec, WorktreeSpec
+    from jackline.domain.spec import Spec, WorktreeSpec
 
 _SHOWN_FILES = 3
 

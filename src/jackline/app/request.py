@@ -17,7 +17,7 @@ from jackline.domain import ids
 from jackline.domain.agent_ref import split_agent
 from jackline.domain.events import NOTHING, canonical
 from jackline.domain.limits import Limits, RetryPolicy
-from jackline.domain.records import (
+from jackline.domain.spec import (
     ALL_PASS,
     ANY_PASS,
     APPROVED,

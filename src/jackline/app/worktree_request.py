@@ -14,7 +14,7 @@ from jackline.app.agents import split_names
 from jackline.app.preflight import reject_secret_proof
 from jackline.app.text_files import shorten_name
 from jackline.domain import ids
-from jackline.domain.records import WorktreeSpec
+from jackline.domain.spec import WorktreeSpec
 from jackline.engine.command_runner import start_command_warden
 from jackline.engine.git import Git, find_tracked_files, unbind_git_env
 from jackline.engine.process import SpawnFailed, WardenLost
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from jackline.app.config import Config
     from jackline.app.home import Home
     from jackline.app.request import Request
-    from jackline.domain.records import Run, Spec
+    from jackline.domain.records import Run
+    from jackline.domain.spec import Spec
 
 _SHORT_ID = 8
 _MOST_MS = 60_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.amendment import LIMIT_SETTINGS, Amendment
-from jackline.domain.records import AgentOptions
+from jackline.domain.spec import AgentOptions
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
-    from jackline.domain.records import Finding, Run, Verdict
+    from jackline.domain.records import Run
+    from jackline.domain.review_records import Finding, Verdict
 
 _INDENT = 4
 _STYLES = {"open": "yellow", "resolved": "green", "dismissed": "dim"}

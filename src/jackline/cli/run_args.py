@@ -13,7 +13,7 @@ from jackline.app.request import Request
 from jackline.app.text_files import read_text
 from jackline.cli.parser import SHARE_HELP
 from jackline.cli.payload_arg import read_stdin
-from jackline.domain.records import ALL_PASS, ANY_PASS, APPROVED, DRAFT, GREEN, MERGED, READY, AgentOptions
+from jackline.domain.spec import ALL_PASS, ANY_PASS, APPROVED, DRAFT, GREEN, MERGED, READY, AgentOptions
 from jackline.domain.task import MODES, fill_template, list_variables
 from jackline.errors import ScriptError, UsageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import NOTHING
-from jackline.domain.records import AgentOptions
+from jackline.domain.spec import AgentOptions
 from jackline.domain.states import ENDS_ITERATION, Failure, WaitReason
 from jackline.errors import Refused
 from jackline.named import NamedTuple
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.domain.limits import Limits, Spent
-    from jackline.domain.records import Run, Spec
+    from jackline.domain.records import Run
+    from jackline.domain.spec import Spec
 
 # Fields of `Limits`, each with its setting and the number of its units in one unit of the setting.
 LIMIT_SETTINGS = {

@@ -18,8 +18,8 @@ from jackline.domain.machine_state import (
     prepend_fact,
     retry_or_fail,
 )
-from jackline.domain.records import Iteration
 from jackline.domain.review import RoundResult, decide_round, describe_blocking, find_blocking, is_stalled
+from jackline.domain.review_records import Iteration
 from jackline.domain.run_inputs import (
     BLOCKED,
     CLOSED,

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.domain.outcome import Outcome
-    from jackline.domain.records import Finding, Iteration, RunStatus, Spec, Verdict
+    from jackline.domain.records import RunStatus
+    from jackline.domain.review_records import Finding, Iteration, Verdict
     from jackline.domain.run_inputs import PendingCheck, RunCommand, StopReason
+    from jackline.domain.spec import Spec
     from jackline.domain.states import Failure
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.domain.agent_health import AgentHealth
-    from jackline.domain.records import Call, RunStatus, Spec
+    from jackline.domain.records import Call, RunStatus
+    from jackline.domain.spec import Spec
 
 _MOST_TEXT = 200
 _MOST_CALLS = 5

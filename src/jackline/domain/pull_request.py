@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from jackline.digests import hash_text
-from jackline.domain.records import APPROVED, GREEN, MERGED
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
+from jackline.domain.spec import APPROVED, GREEN, MERGED
 from jackline.formatting import format_line, join_some, pluralize
 from jackline.named import NamedTuple, stored_as
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.domain.pull_request import Feedback
-    from jackline.domain.records import Run, Turn, Verdict
+    from jackline.domain.records import Run, Turn
+    from jackline.domain.review_records import Verdict
 
 _TITLE = 72
 _MOST_BODY = 8_000

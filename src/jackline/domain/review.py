@@ -15,7 +15,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING, Fact
-from jackline.domain.records import ANY_PASS, Finding, Verdict
+from jackline.domain.review_records import Finding, Verdict
+from jackline.domain.spec import ANY_PASS
 from jackline.formatting import join_some, make_printable, make_readable, pluralize
 from jackline.named import NamedTuple
 

@@ -15,7 +15,8 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jackline.domain.records import Check, Finding
+    from jackline.domain.records import Check
+    from jackline.domain.review_records import Finding
 
 MOST_DIFF = 60_000  # characters of the diff in a prompt
 _MOST_SINCE = 30_000

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.domain.outcome import Outcome, Usage
-    from jackline.domain.records import Finding, Iteration, Verdict
+    from jackline.domain.review_records import Finding, Iteration, Verdict
     from jackline.domain.states import Failure, Role, WaitReason
 
 PROOF = "proof"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from jackline.domain.records import AgentOptions
+from jackline.domain.spec import AgentOptions
 from jackline.domain.states import Failure, Role
 from jackline.formatting import pluralize
 from jackline.named import NamedTuple, stored_as
@@ -13,7 +13,8 @@ from jackline.named import NamedTuple, stored_as
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    from jackline.domain.records import Attempt, Run, Spec, Turn
+    from jackline.domain.records import Attempt, Run, Turn
+    from jackline.domain.spec import Spec
 
 LOST = "lost"  # the outcome of an attempt that ended without reporting one
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any
 
-    from jackline.domain.records import Spec
+    from jackline.domain.spec import Spec
     from jackline.policy.classify import Classification
 
     ReadInputs = Callable[[Classification, object], Mapping[str, str]]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from jackline.domain.changes import Changes
     from jackline.domain.events import Fact
     from jackline.domain.pull_request import Feedback, PullRequest
-    from jackline.domain.records import Check, Finding, Lease, Run, SessionUse, Turn, Verdict
+    from jackline.domain.records import Check, Lease, Run, SessionUse, Turn
+    from jackline.domain.review_records import Finding, Verdict
     from jackline.domain.run_inputs import MachineInput, RunCommand
     from jackline.store.store import Store
 

@@ -14,8 +14,8 @@ from jackline.domain.agent_health import find_limit_resets, find_resting_agents
 from jackline.domain.events import NOTHING, Fact
 from jackline.domain.notices import describe_doubts
 from jackline.domain.outcome import get_usage
-from jackline.domain.records import AgentOptions
 from jackline.domain.run_inputs import Recovered
+from jackline.domain.spec import AgentOptions
 from jackline.domain.states import Failure, Phase
 from jackline.engine import recovery, run_env
 from jackline.engine.attempt import RunInput

@@ -13,7 +13,7 @@ from jackline.domain import external
 from jackline.domain.call_gate import Intent, IntentEffect, RuleLimit
 from jackline.domain.call_text import EFFECTS, FOLDER, KEPT
 from jackline.domain.events import canonical
-from jackline.domain.records import INSIST
+from jackline.domain.spec import INSIST
 from jackline.domain.states import CallClass, Decision, Replay
 from jackline.engine.asked_parts import build_asked_parts
 from jackline.engine.exit_evidence import find_impossible_codes
@@ -29,7 +29,8 @@ from jackline.store.models import Settlement
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from jackline.domain.records import Call, Run, Spec
+    from jackline.domain.records import Call, Run
+    from jackline.domain.spec import Spec
     from jackline.engine.call_ledger import CallRequest, CallResult
     from jackline.engine.work_backup import Backup
     from jackline.policy.classify import Classification

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from jackline.domain.adapter import Adapter, Declaration, Launch
-    from jackline.domain.records import Run, Spec
+    from jackline.domain.records import Run
     from jackline.domain.run_inputs import StartTurn
+    from jackline.domain.spec import Spec
     from jackline.engine.gate_socket import GateServers
     from jackline.engine.process import Warden
     from jackline.engine.settings import EngineSettings

@@ -19,7 +19,7 @@ from jackline.policy import classify, rule_lookup
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from jackline.domain.records import Spec
+    from jackline.domain.spec import Spec
     from jackline.engine.call_ledger import CallRequest
     from jackline.policy.classify import Classification
     from jackline.policy.rules import Rule

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.pull_request import PullRequest, build_url, compute_next_look, is_number
 from jackline.domain.pull_request_text import build_body, build_title
-from jackline.domain.records import DRAFT
 from jackline.domain.run_inputs import OPEN, Published
+from jackline.domain.spec import DRAFT
 from jackline.domain.states import Failure
 from jackline.engine.attempt import RunInput
 from jackline.engine.command_runner import run_command

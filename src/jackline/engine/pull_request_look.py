@@ -19,8 +19,8 @@ from jackline.domain.pull_request import (
     judge_pull_request,
     parse_pull_request,
 )
-from jackline.domain.records import APPROVED
 from jackline.domain.run_inputs import OPEN, RED, PullRequestSeen
+from jackline.domain.spec import APPROVED
 from jackline.engine.github_client import GitHubFailed
 from jackline.named import NamedTuple
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from jackline.domain.prices import PriceTable
-    from jackline.domain.records import Call, Lease, Spec, Turn
+    from jackline.domain.records import Call, Lease, Turn
+    from jackline.domain.spec import Spec
     from jackline.engine.probes.prober import Prober
     from jackline.store.store import Store
 

@@ -20,7 +20,8 @@ from jackline.engine.tree_id import TreeUnreadable
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from jackline.domain.records import Check, Finding, Run, Turn, Verdict
+    from jackline.domain.records import Check, Run, Turn
+    from jackline.domain.review_records import Finding, Verdict
     from jackline.domain.run_inputs import StartTurn
     from jackline.engine.git import Git
     from jackline.engine.review_copy import ReviewCopies, ReviewCopy

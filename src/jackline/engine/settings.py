@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from jackline.domain.adapter import Adapter, UntrustedSettings
-    from jackline.domain.records import Run, Spec
+    from jackline.domain.records import Run
+    from jackline.domain.spec import Spec
 
 _INHERITED = (
     "PATH", "HOME", "LANG", "LANGUAGE", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL", "NO_COLOR",

@@ -10,7 +10,7 @@ from jackline.domain.run_inputs import StopReason
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jackline.domain.records import Spec
+    from jackline.domain.spec import Spec
 
 TIMEOUT_DETAILS = {
     StopReason.WALL: "it exceeded its timeout",

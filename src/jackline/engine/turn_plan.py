@@ -9,8 +9,9 @@ from jackline.domain.adapter import TurnRequest
 from jackline.domain.events import Fact
 from jackline.domain.limits import Spent
 from jackline.domain.outcome import Usage, add_usage, get_usage
-from jackline.domain.records import AgentOptions, Turn
+from jackline.domain.records import Turn
 from jackline.domain.resume_prompt import find_interrupted_calls, find_new_messages
+from jackline.domain.spec import AgentOptions
 from jackline.domain.states import CallState, Replay, Role
 from jackline.engine import run_env
 from jackline.engine.replay import ReplayQueue
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from jackline.domain.adapter import Adapter, McpServer, UntrustedSettings
-    from jackline.domain.records import Lease, Run, Spec
+    from jackline.domain.records import Lease, Run
     from jackline.domain.run_inputs import StartTurn
+    from jackline.domain.spec import Spec
     from jackline.engine.review_seat import ReviewSeat
     from jackline.store.store import Store
 

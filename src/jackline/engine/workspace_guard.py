@@ -18,7 +18,8 @@ from jackline.files import lock_folder
 from jackline.worktrees import find_run_worktree
 
 if TYPE_CHECKING:
-    from jackline.domain.records import Attempt, Run, Spec
+    from jackline.domain.records import Attempt, Run
+    from jackline.domain.spec import Spec
     from jackline.store.models import Holder
     from jackline.store.store import Store
 

@@ -24,7 +24,8 @@ from jackline.store.models import RunChange
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from jackline.domain.records import Lease, Run, WorktreeSpec
+    from jackline.domain.records import Lease, Run
+    from jackline.domain.spec import WorktreeSpec
     from jackline.engine.command_runner import CommandResult, StillWanted
     from jackline.engine.process import Warden
     from jackline.engine.settings import EngineSettings

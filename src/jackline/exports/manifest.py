@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import NOTHING
-from jackline.domain.records import Run, Spec, Turn
+from jackline.domain.records import Run, Turn
 from jackline.domain.run_totals import NO_CALLS, Tally, compute_run_cost
+from jackline.domain.spec import Spec
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.errors import UsageError
 from jackline.exports import record_json

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from jackline import extensions
 from jackline.domain.amendment import build_resume_words
 from jackline.domain.changes import UNCHANGED, Changes
-from jackline.domain.records import Attempt, Finding, Run, Turn, Verdict
+from jackline.domain.records import Attempt, Run, Turn
 from jackline.domain.review import find_open, locate_finding
+from jackline.domain.review_records import Finding, Verdict
 from jackline.domain.run_totals import (
     NO_CALLS,
     Tally,

@@ -11,7 +11,7 @@ from jackline.policy.rules import POLICY_VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jackline.domain.records import Spec
+    from jackline.domain.spec import Spec
 
 
 def keep_path(path: str) -> str:

@@ -14,19 +14,9 @@ if TYPE_CHECKING:
     from jackline.domain.changes import Changes
     from jackline.domain.events import Fact
     from jackline.domain.pull_request import Feedback, PullRequest
-    from jackline.domain.records import (
-        Attempt,
-        Check,
-        Checkpoint,
-        Finding,
-        Iteration,
-        Notice,
-        RunStatus,
-        SessionUse,
-        Spec,
-        Turn,
-        Verdict,
-    )
+    from jackline.domain.records import Attempt, Check, Checkpoint, Notice, RunStatus, SessionUse, Turn
+    from jackline.domain.review_records import Finding, Iteration, Verdict
+    from jackline.domain.spec import Spec
     from jackline.domain.states import RunState, WaitReason
 
 

@@ -17,7 +17,8 @@ from jackline.store import rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from jackline.domain.records import Call, Finding, Message, Receipt, Run
+    from jackline.domain.records import Call, Message, Receipt, Run
+    from jackline.domain.review_records import Finding
     from jackline.store.models import RunChange
 
 RECORDS = "records"  # the key in an event's data

@@ -12,7 +12,8 @@ from jackline.domain.events import Fact
 
 if TYPE_CHECKING:
     from jackline.domain.call_gate import Intent
-    from jackline.domain.records import Checkpoint, Spec, Turn
+    from jackline.domain.records import Checkpoint, Turn
+    from jackline.domain.spec import Spec
     from jackline.features.cases.case_model import CaseEntry, NewCase
     from jackline.features.work.work_item import NewItem
     from jackline.secrets.redactor import Redactor

@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import PERSON, Event, Fact
-from jackline.domain.records import Finding, Iteration, Run, Verdict
+from jackline.domain.records import Run
 from jackline.domain.review import DISMISSED, OPEN, describe_blocking, find_blocking
+from jackline.domain.review_records import Finding, Iteration, Verdict
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.errors import NotFound, Refused
 from jackline.store import rows

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import Event
 from jackline.domain.limits import Spent
-from jackline.domain.records import Attempt, Call, Check, Checkpoint, Notice, Receipt, Run, RunStatus, Spec, Turn
+from jackline.domain.records import Attempt, Call, Check, Checkpoint, Notice, Receipt, Run, RunStatus, Turn
+from jackline.domain.spec import Spec
 from jackline.domain.states import (
     DEFERRED,
     CallClass,
@@ -82,9 +83,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 _LATER = {
     "health": "jackline.domain.agent_health:AgentHealth",
     "message": "jackline.domain.records:Message",
-    "iteration": "jackline.domain.records:Iteration",
-    "verdict": "jackline.domain.records:Verdict",
-    "finding": "jackline.domain.records:Finding",
+    "iteration": "jackline.domain.review_records:Iteration",
+    "verdict": "jackline.domain.review_records:Verdict",
+    "finding": "jackline.domain.review_records:Finding",
     "worktree": "jackline.domain.records:RunWorktree",
     "queue_entry": "jackline.store.models:QueueEntry",
     "subject_notice": "jackline.domain.records:SubjectNotice",

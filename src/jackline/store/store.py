@@ -18,7 +18,7 @@ from jackline.store import rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jackline.domain.records import Spec
+    from jackline.domain.spec import Spec
     from jackline.secrets.redactor import Redactor
     from jackline.store.admin import Admin
     from jackline.store.amendments import Amendments

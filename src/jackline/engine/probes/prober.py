@@ -36,7 +36,8 @@ from jackline.store.models import Settlement
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from jackline.domain.records import Call, Spec
+    from jackline.domain.records import Call
+    from jackline.domain.spec import Spec
     from jackline.engine.process import Warden
     from jackline.policy.rules import Rule
 

@@ -15,7 +15,7 @@ from jackline.named import NamedTuple, stored_as
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from jackline.domain.records import Spec
+    from jackline.domain.spec import Spec
 
 KINDS = ("task", "result", "review", "signal", "chat")
 SIGNALS = ("DONE", "PASS", "FAIL")

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from jackline.domain.changes import Changes
-from jackline.domain.records import Run, Verdict
+from jackline.domain.records import Run
+from jackline.domain.review_records import Verdict
 from jackline.domain.run_totals import compute_run_cost
 from jackline.domain.states import Proof, RunState
 from jackline.named import NamedTuple

@@ -23,7 +23,8 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from jackline.domain.records import Spec, Turn
+    from jackline.domain.records import Turn
+    from jackline.domain.spec import Spec
 
 MANIFEST, TRANSCRIPT, BRIDGE = "manifest.json", "transcript.jsonl", "bridge.jsonl"
 _MOST_ENTRIES = 5_000  # that become events; the file is kept whole

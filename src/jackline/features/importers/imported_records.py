@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.domain.changes import Changes
-    from jackline.domain.records import Attempt, Call, RunStatus, Spec, Turn
+    from jackline.domain.records import Attempt, Call, RunStatus, Turn
+    from jackline.domain.spec import Spec
 
 
 class ImportResult(StrEnum):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import NOTHING
 from jackline.domain.limits import Limits, Spent
-from jackline.domain.records import AgentOptions, Attempt, RunStatus, Spec, Turn
+from jackline.domain.records import Attempt, RunStatus, Turn
+from jackline.domain.spec import AgentOptions, Spec
 from jackline.domain.states import Failure, Role, RunState
 from jackline.features.importers.import_records import build_digest
 from jackline.features.importers.imported_records import ImportedEvent

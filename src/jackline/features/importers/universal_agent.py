@@ -27,7 +27,8 @@ from jackline.worktrees import find_repository
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from jackline.domain.records import Attempt, RunStatus, Spec, Turn
+    from jackline.domain.records import Attempt, RunStatus, Turn
+    from jackline.domain.spec import Spec
 
 _AGENT = "claude"  # the only one that it drives
 _RUNS = (

@@ -9,7 +9,7 @@ from jackline.domain.records import SubjectNotice
 from jackline.formatting import format_command, shorten_text
 
 if TYPE_CHECKING:
-    from jackline.domain.records import Spec
+    from jackline.domain.spec import Spec
     from jackline.features.work.work_item import WorkItem
 
 _TITLE_COLUMNS = 100
