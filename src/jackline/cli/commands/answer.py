@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.app import inbox
 from jackline.app.text_files import shorten_name
 from jackline.cli import follow_run, status_text
 from jackline.cli.follow_run import Interrupts
-from jackline.cli.open_call import choose_call, find_question
 from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.parser import QUIET_HELP, RUN_HELP
 from jackline.cli.run_json import run_to_json, to_json_values
+from jackline.domain.call_text import describe_effect
 from jackline.domain.states import Decision, RunState
 from jackline.engine.owner_lock import has_waiter
-from jackline.errors import UsageError
-from jackline.formatting import make_printable
+from jackline.errors import Refused, UsageError
+from jackline.formatting import make_printable, shorten_text
+from jackline.store.models import RunQuery
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterable, Sequence
 
     from jackline.app.home import Home
     from jackline.app.inbox import InboxEntry
@@ -36,6 +39,9 @@ VERDICT_MEANINGS = {
 }
 WORKS_ON_RUNS = True  # notices are delivered when it is done
 INSIDE_RUN = ()
+_MOST_RUNS = 200
+_MOST_CHARS = 160
+_ALWAYS = "always"  # valid wherever a call can be allowed
 
 
 def configure(parser: CommandParser) -> None:
@@ -64,17 +70,72 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         confirm_own_files(home, out)
     run = home.find(args.run) if args.run is not None else None
     if run is not None and args.call is None:
-        question = find_question(home, run, args.answer, out)
+        question = _find_question(home, run, args.answer, out)
         if question is not None:
             return _answer_question(args, home, question, out)
     if args.answer not in VERDICT_MEANINGS:
         raise UsageError(f"'{shorten_name(args.answer)}' is not a valid answer; use {', '.join(VERDICT_MEANINGS)}")
     if run is None or args.call is None:
-        run, call = choose_call(home, run, args.answer, out)
+        run, call = _choose_call(home, run, args.answer, out)
     else:
         call = home.find_call(run, args.call)
     call, run = home.answer(run, call, args.answer)
     return _finish(args, home, run, _format_answer(call, args.answer), {"call": to_json_values(call)}, out)
+
+
+def _choose_call(home: Home, run: Run | None, answer: str, out: Output) -> tuple[Run, Call]:
+    """The only open call of the run, or of this repository; Refused if there is none, UsageError if several fit."""
+    runs = [run] if run is not None else _list_waiting_runs(home)
+    found = [(one, call, answers) for one in runs for call, answers in inbox.find_open_questions(home.store(), one)]
+    fitting = [(one, call) for one, call, answers in found if _fits(answer, answers)]
+    if run is not None and len(fitting) == 1:
+        return fitting[0]
+    if run is None and len(found) == 1 and fitting:
+        return fitting[0]
+    where = f"run {run.id} has" if run is not None else "this repository has"
+    if not found:
+        hint = out.format_command("inbox")
+        raise Refused(f"{where} no call that waits for an answer: `{hint}` lists everything that needs a person")
+    _print_commands(((one, call, answers) for one, call, answers in found), out)
+    if not fitting:
+        raise UsageError(f"'{answer}' does not fit the open call: use one of the commands above")
+    raise UsageError(f"{where} {len(found)} calls that wait for an answer: use one of the commands above")
+
+
+def _find_question(home: Home, run: Run, answer: str, out: Output) -> InboxEntry | None:
+    """The only open question of the run's agent, if the answer is for it; None if it is for a call."""
+    if any(_fits(answer, answers) for _, answers in inbox.find_open_questions(home.store(), run)):
+        return None
+    asked = inbox.list_agent_questions(home, run)
+    if len(asked) > 1:
+        for entry in asked:
+            out.print_note(f"  {make_printable(shorten_text(entry.text, _MOST_CHARS))}")
+            out.print_note(f"    {out.format_command(*entry.commands[0])}")
+        raise UsageError(f"run {run.id} has {len(asked)} open questions: use one of the commands above")
+    return asked[0] if asked else None
+
+
+def _list_waiting_runs(home: Home) -> list[Run]:
+    import os
+
+    from jackline.domain.ids import repository_id
+    from jackline.worktrees import find_repository
+
+    repository = repository_id(find_repository(os.getcwd()))
+    query = RunQuery(states=(str(RunState.WAITING),), repository=repository, limit=_MOST_RUNS)
+    runs = (home.store().runs.get(row.id) for row in home.list_runs(query))
+    return [run for run in runs if run is not None]
+
+
+def _fits(answer: str, answers: Sequence[str]) -> bool:
+    return answer in answers or (answer == _ALWAYS and answers == inbox.ASK_ANSWERS)
+
+
+def _print_commands(found: Iterable[tuple[Run, Call, tuple[str, ...]]], out: Output) -> None:
+    for run, call, answers in found:
+        out.print_note(f"  {shorten_text(make_printable(describe_effect(call, run.spec.workspace)), _MOST_CHARS)}")
+        for answer in answers:
+            out.print_note(f"    {out.format_command('answer', run.id, call.id, answer)}")
 
 
 def _answer_question(args: Namespace, home: Home, question: InboxEntry, out: Output) -> int:
