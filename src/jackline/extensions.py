@@ -56,7 +56,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
         "jackline.features.notify.service_task:list_tasks",
         "jackline.features.replies.reply_listener:list_tasks",
         "jackline.features.triggers.trigger_task:list_service_tasks",
-        "jackline.features.schedules.service_task:list_tasks",
+        "jackline.features.schedules.firing:list_tasks",
         "jackline.features.pull_requests.poll_task:list_tasks",
     ),
     # (home): processes of the home wrote something that a service should look at

@@ -25,8 +25,7 @@ from jackline.engine.command_runner import CommandResult, run_command
 from jackline.features.notify.channel_pass import run_passes
 from jackline.features.notify.ping import list_ping_passes
 from jackline.features.schedules import schedule_store
-from jackline.features.schedules.fire_request import create_run
-from jackline.features.schedules.firing import ScheduleRunner
+from jackline.features.schedules.firing import ScheduleRunner, create_run
 from jackline.features.schedules.schedule_model import Fire, Schedule, ScheduleDefinition
 from jackline.features.schedules.schedule_store import ScheduleStore
 from jackline.formatting import DAY_MS, HOUR_MS, MINUTE_MS

@@ -40,7 +40,7 @@ class MissingReport(NamedTuple):
 
 def list_missing(home: Home, since: int, now: int) -> list[MissingReport]:
     """Every difference since a time."""
-    from jackline.features.schedules.unreported import list_unreported_fires
+    from jackline.features.schedules.fire_reports import list_unreported_fires
 
     listed = DeliveryStore(home.store()).list_notices("", _MOST_NOTICES)
     listed = [one for one in listed if one.notice.created_at >= since]

@@ -57,7 +57,7 @@ class PingPass(ChannelPass):
 
     def _send(self, claimed: Delivery, timeout_s: float) -> None:
         from jackline.features.notify.http_request import post
-        from jackline.features.schedules.fire_ping import describe_fire
+        from jackline.features.schedules.fire_reports import describe_fire
 
         event, run_id = parse_ping_id(claimed.notice_id)
         store = self._home.store()
@@ -96,7 +96,7 @@ def list_ping_passes(
 
 def _find_url(home: Home, run_id: str) -> str:
     """The address of a run, or of the fire that should have created it."""
-    from jackline.features.schedules.fire_ping import find_url_of_fire
+    from jackline.features.schedules.fire_reports import find_url_of_fire
 
     return home.store().notices.find_ping(run_id) or find_url_of_fire(home, run_id)
 

@@ -10,12 +10,15 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app.own_files import find_unconfirmed
+from jackline.app.own_files import find_unconfirmed, refuse_fresh_changes
+from jackline.app.queue import enqueue
+from jackline.app.service_tasks import ServiceTask
+from jackline.cli.run_args import build_request
+from jackline.cli.stored_args import load_run_arguments, open_workspace_home
 from jackline.digests import hash_text
 from jackline.domain.states import TERMINAL
 from jackline.errors import JacklineError, StoreError
-from jackline.features.schedules.fire_ping import find_ping_url
-from jackline.features.schedules.fire_request import create_run
+from jackline.features.schedules.fire_reports import find_ping_url
 from jackline.features.schedules.schedule_model import (
     CANCEL_OLD,
     ENDED,
@@ -26,6 +29,7 @@ from jackline.features.schedules.schedule_model import (
     SKIPPED,
     STARTED,
     find_next_due,
+    is_due,
     is_overdue,
 )
 from jackline.features.schedules.schedule_store import ScheduleStore, build_schedule_notice
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jackline.app.home import Home
+    from jackline.app.service_tasks import ServiceContext
     from jackline.domain.records import SubjectNotice
     from jackline.features.schedules.schedule_model import Fire, Schedule
 
@@ -43,6 +48,40 @@ CONDITION_SECONDS = 600.0
 _CLAIM_MS = 60_000
 _TAIL = 1_000
 _LONGEST_PAUSE_S = 30.0
+_LOOK_SECONDS = 5.0  # for the commands of --only-if, without a signal
+
+
+def list_tasks(_home: Home) -> list[ServiceTask]:
+    """What a service does for schedules. Commands of --only-if may take long, and have a thread of their own."""
+    return [ServiceTask("schedules", fire_schedules), ServiceTask("schedule-conditions", check_conditions)]
+
+
+def fire_schedules(context: ServiceContext) -> float:
+    """Fire what is due, and report what is overdue; the seconds until something is due again."""
+    if context.home.is_new:
+        return _LOOK_SECONDS
+    runner = ScheduleRunner(context.home, context.service_id)
+    if runner.record_due():
+        context.home.wake_services()  # the thread with the commands of --only-if, too
+    runner.start_runs(conditional=False)
+    runner.settle_open()
+    return runner.find_pause()
+
+
+def check_conditions(context: ServiceContext) -> float:
+    """Start the runs whose command of --only-if succeeds."""
+    if not context.home.is_new:
+        ScheduleRunner(context.home, context.service_id).start_runs(conditional=True)
+    return _LOOK_SECONDS
+
+
+def create_run(home: Home, schedule: Schedule, fire: Fire) -> None:
+    """Put the run of a fire into the queue, with the settings, task and files as they are now."""
+    definition = schedule.definition
+    with open_workspace_home(home, definition.workspace, definition.run) as there:
+        args = load_run_arguments(definition.run, definition.workspace, fire.run_id)
+        refuse_fresh_changes(there, there.config.loaded_at)  # an agent may have changed them for a moment
+        enqueue(there, build_request(args, there))
 
 
 class ScheduleRunner:
@@ -229,11 +268,3 @@ class ScheduleRunner:
                 )
                 waits.append((due or now + 10**9) - now)
         return max(0.0, min(waits) / 1000)
-
-
-def is_due(schedule: Schedule, now: int) -> bool:
-    """Whether the schedule has a due time that is not recorded."""
-    if now <= schedule.checked_until:
-        return False
-    due = find_next_due(schedule.definition.cron, schedule.definition.zone, schedule.checked_until)
-    return due is not None and due <= now

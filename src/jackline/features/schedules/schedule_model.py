@@ -149,6 +149,14 @@ def find_next_due(cron: str, zone: str, after: int) -> int | None:
     return next(iterate_due(cron, zone, after), None)
 
 
+def is_due(schedule: Schedule, now: int) -> bool:
+    """Whether the schedule has a due time that is not recorded."""
+    if now <= schedule.checked_until:
+        return False
+    due = find_next_due(schedule.definition.cron, schedule.definition.zone, schedule.checked_until)
+    return due is not None and due <= now
+
+
 def list_newest_due(cron: str, zone: str, after: int, until: int, least: int) -> list[int]:
     """The newest due times in (after, until], oldest first: at least that many, if there are so many.
 

@@ -1,15 +1,34 @@
-"""The address that is requested for a fire that started no run, and what is said there. It reads only."""
+"""What channels and pinged servers are told about fires: those that went wrong, and their addresses. It reads only."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.features.schedules.schedule_model import CLAIMED, FAILED, MISSED, OVERDUE, is_due
 from jackline.features.schedules.schedule_store import ScheduleStore
-from jackline.formatting import format_iso, make_printable
+from jackline.formatting import MINUTE_MS, format_iso, make_printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from jackline.app.home import Home
     from jackline.features.schedules.schedule_model import Schedule
+
+_MOST = 2_000
+_LATE_MS = 5 * MINUTE_MS
+
+
+def list_unreported_fires(home: Home, since: int, now: int) -> Iterator[tuple[str, str]]:
+    """The name of a schedule, and what is wrong with one of its fires since a time."""
+    schedules = ScheduleStore(home.store())
+    for schedule in schedules.list_all():
+        for fire in reversed(schedules.list_fires(schedule.name, _MOST)):
+            is_late = fire.state == CLAIMED and now - fire.due_at > _LATE_MS
+            if fire.due_at >= since and (is_late or fire.state in {MISSED, FAILED, OVERDUE}):
+                why = f": {fire.reason}" if fire.reason else ""
+                yield schedule.name, f"due at {format_iso(fire.due_at, 'seconds')}, {fire.state}{why}"
+        if schedule.paused_at is None and is_due(schedule, now - _LATE_MS):
+            yield schedule.name, "is due, and nothing fires it: start `jackline serve`"
 
 
 def find_ping_url(home: Home, schedule: Schedule) -> str:
