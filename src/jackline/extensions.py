@@ -43,9 +43,9 @@ HOOKS: dict[str, tuple[str, ...]] = {
     # (store, run id, number of a turn, its role, its seat): a section to add to the prompt of that turn; may be empty
     "turn_messages": ("jackline.features.bridge.bridge_access:add_messages",),
     # (store, run): more files for the run's folder, each a name and its lines as JSON objects
-    "run_files": ("jackline.features.bridge.bridge_projection:list_run_files",),
+    "run_files": ("jackline.features.bridge.bridge_access:list_run_files",),
     # (store, run): what `jackline show` adds to its facts, as titles and texts
-    "run_facts": ("jackline.features.bridge.bridge_projection:list_run_facts",),
+    "run_facts": ("jackline.features.bridge.bridge_access:list_run_facts",),
     # (home): what a feature checks of the installation, as findings of `app.doctor`
     "doctor_findings": (
         "jackline.features.notify.channel_check:check_channels",

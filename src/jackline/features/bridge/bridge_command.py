@@ -10,8 +10,8 @@ from jackline.cli.run_choice import find_run
 from jackline.clock import wall_ms
 from jackline.domain.states import TERMINAL
 from jackline.errors import StoreError, UsageError
+from jackline.features.bridge.bridge_access import build_record
 from jackline.features.bridge.bridge_message import CHAT, KINDS, PERSON, SIGNALS, WORKER, NewMessage
-from jackline.features.bridge.bridge_projection import build_record
 from jackline.features.bridge.bridge_store import Bridge
 from jackline.formatting import format_iso, format_local, make_printable, make_readable, pluralize
 
