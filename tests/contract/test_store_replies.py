@@ -29,8 +29,8 @@ from jackline.features.replies.reply_store import (
     REFUSED,
     TAKEN,
     UNKNOWN,
-    Replies,
     ReplyMessage,
+    ReplyStore,
     digest_input,
 )
 from jackline.features.work.item_queries import WorkItems
@@ -76,13 +76,13 @@ def add_code(store: Store, call: Call | None = None, code: str = CODE, **more: A
         expires_at=EXPIRES,
     )
     stored = stored._replace(**more)
-    Replies(store).add_codes([stored], AT)
+    ReplyStore(store).add_codes([stored], AT)
     return stored
 
 
 def press(store: Store, code: ReplyCode, verdict: str, **changed: Any) -> str:
     """The text that a button sends, or a changed one."""
-    replies = Replies(store)
+    replies = ReplyStore(store)
     signed = sign_button(changed.get("secret", store.secret), replies.instance, code, changed.get("signed", verdict))
     instance = changed.get("instance", replies.instance)
     return format_button(instance, changed.get("typed", CODE), verdict, changed.get("expires", EXPIRES), signed)
@@ -98,7 +98,7 @@ class Phone:
         """What became of a message."""
         self.sent += 1
         message = ReplyMessage(**{"id": f"message-{self.sent}", "time": at // 1000, "text": text, **more})
-        outcome = Replies(self.store).take(PHONE, mode or self.mode, message, at)
+        outcome = ReplyStore(self.store).take(PHONE, mode or self.mode, message, at)
         return None if outcome is None else outcome.kind
 
 
@@ -158,7 +158,7 @@ def test_a_changed_button_is_a_wrong_code(store: Store, phone: Phone, changed: d
     code = add_code(store, ask(store))
     assert phone.send(press(store, code, "allow", **changed)) == UNKNOWN
     assert answer_of(store) == ""
-    state = Replies(store).get_channel(PHONE)
+    state = ReplyStore(store).get_channel(PHONE)
     assert state is not None
     assert state.wrong_codes == 1
     assert phone.send(press(store, code, "allow")) == TAKEN, "the real button still works"
@@ -312,14 +312,14 @@ def test_five_wrong_codes_close_the_channel_until_a_person_opens_it(store: Store
     for _ in range(MOST_WRONG):
         assert phone.send(wrong) == UNKNOWN
     assert phone.send(f"{CODE} allow") is None
-    state = Replies(store).get_channel(PHONE)
+    state = ReplyStore(store).get_channel(PHONE)
     assert state is not None
     assert state.closed_at == NOW
     closed = next(notice for notice in store.notices.list_newest() if notice.kind == CLOSED)
     assert "jackline channel reopen phone" in closed.body
     assert by_hand(store, "SELECT COUNT(*) FROM deliveries WHERE notice_id LIKE 'replies-closed%'") == [(0,)]
-    assert Replies(store).reopen(PHONE, NOW + 5000)
-    assert not Replies(store).reopen(PHONE, NOW + 5000)
+    assert ReplyStore(store).reopen(PHONE, NOW + 5000)
+    assert not ReplyStore(store).reopen(PHONE, NOW + 5000)
     assert phone.send(f"{CODE} allow", at=NOW + 4000) is None, "from before it was opened again"
     assert phone.send(f"{CODE} allow", at=NOW + 6000) == TAKEN
 

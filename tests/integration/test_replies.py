@@ -30,7 +30,7 @@ from jackline.features.notify.delivery import deliver_due, plan_deliveries
 from jackline.features.replies import channel_setup, reply_listener
 from jackline.features.replies.channel_setup import NewChannel, add_channel
 from jackline.features.replies.reply_listener import list_tasks
-from jackline.features.replies.reply_store import CLOSED, Replies
+from jackline.features.replies.reply_store import CLOSED, ReplyStore
 from jackline.features.work.item_queries import WorkItems
 from jackline.features.work.item_store import WorkQueue
 from jackline.features.work.work_item import NewItem
@@ -317,13 +317,13 @@ def test_two_services_take_each_message_once(house: House) -> None:
     house.ntfy.publish(ANSWERS, "3333333 allow")
 
     def is_read() -> bool:
-        state = Replies(home.store()).get_channel("phone")
+        state = ReplyStore(home.store()).get_channel("phone")
         return state is not None and len(state.position.seen) == 3
 
     wait_until(is_read)
     house.close()
     assert count_answers(home) == 1
-    state = Replies(house.open().store()).get_channel("phone")
+    state = ReplyStore(house.open().store()).get_channel("phone")
     assert state is not None
     assert state.wrong_codes == 1
     notices = [notice.kind for notice in house.open().store().notices.list_newest()]
@@ -335,17 +335,17 @@ KILLED = """
 import os, signal, sys
 from jackline import open_home
 from jackline.features.replies.reply_listener import list_tasks
-from jackline.features.replies.reply_store import Replies
+from jackline.features.replies.reply_store import ReplyStore
 
 class Context:
     home, service_id, is_stopping = open_home(), "s", False
     def wait(self, seconds): return False
 
-move = Replies._use
+move = ReplyStore._use
 def use(self, *args):
     move(self, *args)
     os.kill(os.getpid(), signal.SIGKILL)
-Replies._use = use
+ReplyStore._use = use
 list_tasks(Context.home)[0].run(Context())
 """
 

@@ -32,7 +32,7 @@ from jackline.features.service.service_record import ServiceRecord
 from jackline.features.service.service_runner import Service, ServiceOptions
 from jackline.features.service.service_store import ServiceStore
 from jackline.features.service.settings_watch import SettingsWatch
-from jackline.features.service.wake_signal import ring_pipe
+from jackline.features.service.wake_signal import notify_pipe
 from jackline.features.work import work_queue
 from jackline.policy.rules import Rule
 from jackline.store.models import QueueOptions, RunChange
@@ -665,12 +665,12 @@ def test_a_service_that_lives_is_not_reported(stage: Stage) -> None:
 def test_a_signal_never_waits_for_its_reader(tmp_path: Path) -> None:
     path = str(tmp_path / "x.wake")
     os.mkfifo(path)
-    ring_pipe(path)  # nobody reads
-    ring_pipe(str(tmp_path / "missing"))
+    notify_pipe(path)  # nobody reads
+    notify_pipe(str(tmp_path / "missing"))
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         for _ in range(70_000):  # more than a pipe holds
-            ring_pipe(path)
+            notify_pipe(path)
         assert len(os.read(reader, 1 << 20)) >= 4096
     finally:
         os.close(reader)

@@ -23,7 +23,7 @@ from jackline.features.reports.unattended_page import (
     ServiceLine,
     StuckNotice,
     TriggerLine,
-    Unattended,
+    UnattendedStatus,
 )
 
 AT = 1_794_819_600_000  # 2026-11-16 09:00:00
@@ -242,7 +242,7 @@ def test_commands_begin_and_end_as_they_must_and_say_what_else_they_need() -> No
 
 
 def test_what_works_unattended() -> None:
-    shown = Unattended(
+    shown = UnattendedStatus(
         services=[ServiceLine("s1", EVIL, 77, 2, AT - HOUR)],
         schedules=[
             ScheduleLine("nightly", "0 3 * * *", "Europe/Berlin", AT + HOUR, AT - HOUR, "ended"),

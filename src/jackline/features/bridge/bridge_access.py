@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jackline import clock
 from jackline.errors import Refused, disk_error
 from jackline.features.bridge.bridge_message import PERSON, build_prompt_section, build_role_name
-from jackline.features.bridge.bridge_store import Bridge
+from jackline.features.bridge.bridge_store import BridgeStore
 from jackline.files import lock_descriptor, make_private_folder, open_lock
 from jackline.formatting import format_iso
 
@@ -29,7 +29,7 @@ _held: dict[str, int] = {}  # descriptors by path
 
 def send_message(home: Home, run_id: str, sender: str, new: NewMessage) -> tuple[BridgeMessage, bool]:
     """Send a message in this name; returns whether it is new."""
-    return Bridge(home.store(create=True)).send(run_id, sender, new, clock.wall_ms())
+    return BridgeStore(home.store(create=True)).send(run_id, sender, new, clock.wall_ms())
 
 
 def receive_messages(home: Home, run_id: str, reader: str, ack: int) -> Inflow:
@@ -38,7 +38,7 @@ def receive_messages(home: Home, run_id: str, reader: str, ack: int) -> Inflow:
     Refused while another process of this name has messages that it did not acknowledge.
     """
     with hold_reader(home.folder(run_id), reader) as lock:
-        received = Bridge(home.store(create=True)).receive(run_id, reader, ack, clock.wall_ms())
+        received = BridgeStore(home.store(create=True)).receive(run_id, reader, ack, clock.wall_ms())
         if not received.messages:
             lock.release()
         return received
@@ -46,12 +46,12 @@ def receive_messages(home: Home, run_id: str, reader: str, ack: int) -> Inflow:
 
 def join_run(home: Home, run_id: str, name: str) -> BridgeReader:
     """Add an agent from outside to the bridge of a run."""
-    return Bridge(home.store(create=True)).join(run_id, name, clock.wall_ms())
+    return BridgeStore(home.store(create=True)).join(run_id, name, clock.wall_ms())
 
 
 def add_messages(store: Store, run_id: str, turn: int, role: str, seat: int) -> str:
     """The section of a turn's prompt with the messages that its agent has not got; empty if there are none."""
-    received = Bridge(store).give_in_prompt(run_id, build_role_name(role, seat), turn, clock.wall_ms())
+    received = BridgeStore(store).give_in_prompt(run_id, build_role_name(role, seat), turn, clock.wall_ms())
     messages = [one.message for one in received.messages]
     return build_prompt_section(messages, received.left) if messages else ""
 
@@ -77,7 +77,7 @@ def build_record(run: Run, message: BridgeMessage) -> dict[str, Any]:
 
 def iterate_records(store: Store, run: Run) -> Iterator[dict[str, Any]]:
     """Every message of the run, oldest first."""
-    bridge, seen = Bridge(store), 0
+    bridge, seen = BridgeStore(store), 0
     while messages := bridge.list_messages(run.id, seen):
         seen = messages[-1].number
         yield from (build_record(run, message) for message in messages)
@@ -85,12 +85,12 @@ def iterate_records(store: Store, run: Run) -> Iterator[dict[str, Any]]:
 
 def list_run_files(store: Store, run: Run) -> list[tuple[str, Iterator[dict[str, Any]]]]:
     """The file of the run's messages; none without messages."""
-    return [(FILE, iterate_records(store, run))] if Bridge(store).count_messages(run.id) else []
+    return [(FILE, iterate_records(store, run))] if BridgeStore(store).count_messages(run.id) else []
 
 
 def list_run_facts(store: Store, run: Run) -> list[tuple[str, str]]:
     """How many messages there are, and how many of them a person has not read."""
-    bridge = Bridge(store)
+    bridge = BridgeStore(store)
     count = bridge.count_messages(run.id)
     if not count:
         return []

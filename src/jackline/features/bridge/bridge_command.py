@@ -12,7 +12,7 @@ from jackline.domain.states import TERMINAL
 from jackline.errors import StoreError, UsageError
 from jackline.features.bridge.bridge_access import build_record
 from jackline.features.bridge.bridge_message import CHAT, KINDS, PERSON, SIGNALS, WORKER, NewMessage
-from jackline.features.bridge.bridge_store import Bridge
+from jackline.features.bridge.bridge_store import BridgeStore
 from jackline.formatting import format_iso, format_local, make_printable, make_readable, pluralize
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _send(args: Namespace, home: Home, run: Run, out: Output) -> int:
 def _print_messages(args: Namespace, home: Home, run: Run, out: Output) -> None:
     import time
 
-    bridge, seen, reads = Bridge(home.store()), 0, not _is_inside_run(home)
+    bridge, seen, reads = BridgeStore(home.store()), 0, not _is_inside_run(home)
     while True:
         follow = args.follow and not _has_ended(home, run)  # checked before reading: the last message is not missed
         while not out.stdout.is_closed and (messages := bridge.list_messages(run.id, seen)):
@@ -97,7 +97,7 @@ def _print_message(run: Run, message: BridgeMessage, out: Output) -> None:
         out.print_line(f"    {make_printable(line.expandtabs(4))}")
 
 
-def _print_names(bridge: Bridge, run: Run, count: int, out: Output) -> None:
+def _print_names(bridge: BridgeStore, run: Run, count: int, out: Output) -> None:
     """Say on stderr to whom messages can be sent."""
     known = [
         f"{one.name} ({one.agent})" if one.agent else one.name

@@ -66,7 +66,7 @@ class Participant(NamedTuple):
     unread: int
 
 
-class Bridge(StorePart):
+class BridgeStore(StorePart):
     """The part of the store with the messages of runs."""
 
     def send(self, run_id: str, sender: str, new: NewMessage, at: int) -> tuple[BridgeMessage, bool]:

@@ -12,7 +12,7 @@ from jackline.domain.states import TERMINAL
 from jackline.errors import UsageError
 from jackline.features.bridge import bridge_access
 from jackline.features.bridge.bridge_message import LONGEST_CONTENT, NewMessage
-from jackline.features.bridge.bridge_store import Bridge
+from jackline.features.bridge.bridge_store import BridgeStore
 from jackline.features.mcp.state_server import ADDS, READS
 from jackline.formatting import format_iso
 
@@ -125,7 +125,7 @@ def register_bridge_tools(server: StateServer, context: ToolContext) -> None:
         """List who can get messages in this run, your own name, and the number of unread messages. It reads none."""
         with context.open() as home:
             run_id, name = _find_self(context, home)
-            run, bridge = home.find(run_id), Bridge(home.store())
+            run, bridge = home.find(run_id), BridgeStore(home.store())
             participants = [
                 ParticipantAnswer(name=one.name, agent=one.agent, unread=one.unread)
                 for one in bridge.list_participants(run)
@@ -147,7 +147,7 @@ def _find_self(context: ToolContext, home: Home) -> tuple[str, str]:
     run_id = identity.find_known_run(home, context.environ)
     if run_id is None:
         raise UsageError("this server does not belong to a run: `jackline mcp --run RUN --as NAME` joins one")
-    return run_id, Bridge(home.store()).find_speaker(run_id)
+    return run_id, BridgeStore(home.store()).find_speaker(run_id)
 
 
 def _build_message(received: ReceivedMessage) -> MessageAnswer:

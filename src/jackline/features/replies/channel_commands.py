@@ -100,10 +100,10 @@ def _add(args: Namespace, home: Home, out: Output) -> int:
 
 def _list(_: Namespace, home: Home, out: Output) -> int:
     from jackline.features.notify.channel_settings import load_channels
-    from jackline.features.replies.reply_store import Replies
+    from jackline.features.replies.reply_store import ReplyStore
 
     channels, problems = load_channels(home.config)
-    replies = None if home.is_new else Replies(home.store())
+    replies = None if home.is_new else ReplyStore(home.store())
     closed = {
         channel.name: state.closed_at
         for channel in channels
@@ -131,11 +131,11 @@ def _list(_: Namespace, home: Home, out: Output) -> int:
 
 
 def _reopen(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.features.replies.reply_store import Replies
+    from jackline.features.replies.reply_store import ReplyStore
 
     if args.name not in home.config.channels:
         raise NotFound(args.name, what="channel", hint="jackline channel list")
-    if home.is_new or not Replies(home.store()).reopen(args.name, wall_ms()):
+    if home.is_new or not ReplyStore(home.store()).reopen(args.name, wall_ms()):
         raise UsageError(f"channel '{args.name}' is not closed")
     home.wake_services()
     out.print_line(f"replies from '{args.name}' are accepted again; those that arrived in the meantime are ignored")

@@ -16,7 +16,7 @@ from jackline.errors import ChannelDown, ConfigError
 from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.replies.reply_channel import build_read_headers, find_reply_address, find_reply_settings
-from jackline.features.replies.reply_store import Replies
+from jackline.features.replies.reply_store import ReplyStore
 from jackline.features.replies.reply_stream import ReplyStream, poll_messages
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class ReplyListener:
         home = context.home
         since = home.config.loaded_at or clock.wall_ms()
         DeliveryStore(home.store()).register_channels([self._channel.name], since)
-        state = Replies(home.store()).get_channel(self._channel.name)
+        state = ReplyStore(home.store()).get_channel(self._channel.name)
         return state is None or bool(state.closed_at) or find_unconfirmed(home) is not None
 
     def _follow(self, context: ServiceContext) -> float:
@@ -110,7 +110,7 @@ class ReplyListener:
 
     def _build_request(self, context: ServiceContext) -> tuple[str, int, dict[str, str]]:
         """The address of the topic, from when on it is read, and the headers."""
-        state = Replies(context.home.store()).get_channel(self._channel.name)
+        state = ReplyStore(context.home.store()).get_channel(self._channel.name)
         since = 0 if state is None else state.position.since
         return find_reply_address(self._channel, os.environ), since, build_read_headers(self._channel, os.environ)
 
@@ -135,7 +135,7 @@ class ReplyListener:
         home, name = context.home, self._channel.name
         if find_unconfirmed(home) is not None:
             return False
-        replies = Replies(home.store())
+        replies = ReplyStore(home.store())
         outcome = replies.take(name, self._settings.mode, message, clock.wall_ms())
         if outcome is not None:
             home.notify_change()

@@ -22,7 +22,7 @@ from jackline.features.replies.reply_code import (
     may_answer,
     sign_button,
 )
-from jackline.features.replies.reply_store import Replies, digest_input
+from jackline.features.replies.reply_store import ReplyStore, digest_input
 from jackline.features.work.item_queries import WorkItems
 from jackline.formatting import make_printable, make_readable
 from jackline.named import NamedTuple
@@ -67,7 +67,7 @@ def add_reply_codes(home: Home, message: ChannelMessage, channel: Channel) -> Ch
     offers = _build_offers(home, message, settings)
     if not offers:
         return message
-    replies = Replies(home.store())
+    replies = ReplyStore(home.store())
     if obstacle := _find_obstacle(home, replies, channel.name):
         return message._replace(body=f"{message.body}\n\n{obstacle}")
     replies.add_codes((offer.stored for offer in offers), clock.wall_ms())
@@ -93,7 +93,7 @@ def _restrict_cut_call(home: Home, offer: _Offer, body: str) -> _Offer:
     return offer._replace(answers=tuple(one for one in offer.answers if may_answer(DENY_ONLY, one)), is_cut=True)
 
 
-def _find_obstacle(home: Home, replies: Replies, channel: str) -> str:
+def _find_obstacle(home: Home, replies: ReplyStore, channel: str) -> str:
     """Why a reply would not be taken now; empty if it would."""
     from jackline.app.own_files import find_unconfirmed
 
@@ -158,7 +158,7 @@ def _format_offers(offers: Sequence[_Offer]) -> Iterator[str]:
 
 
 def _build_buttons(home: Home, offer: _Offer, address: str, headers: Mapping[str, str]) -> list[MessageAction]:
-    secret, instance = home.store().secret, Replies(home.store()).instance
+    secret, instance = home.store().secret, ReplyStore(home.store()).instance
     buttons = []
     for verdict in (one for one in offer.answers if one in _LABELS):
         signature = sign_button(secret, instance, offer.stored, verdict)

@@ -73,7 +73,7 @@ class ReplyOutcome(NamedTuple):
     run_id: str = ""
 
 
-class Replies(StorePart):
+class ReplyStore(StorePart):
     """The part of the store with the codes of notices and the replies to them."""
 
     def add_codes(self, codes: Iterable[ReplyCode], at: int) -> None:

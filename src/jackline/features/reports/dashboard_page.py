@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jackline.domain.states import RunState, WaitReason, WorkStatus
-from jackline.features.reports.unattended_page import Unattended, render_unattended
+from jackline.features.reports.unattended_page import UnattendedStatus, render_unattended
 from jackline.features.work.work_item import build_answer_command
 from jackline.formatting import (
     format_code,
@@ -102,7 +102,7 @@ class Dashboard(NamedTuple):
     events: Sequence[EventLine] = ()
     learnings: Sequence[Learning] = ()
     lost: Sequence[LostRun] = ()
-    unattended: Unattended = Unattended()
+    unattended: UnattendedStatus = UnattendedStatus()
     worktrees: Mapping[str, str] = {}  # the names of the worktrees of runs, by run
 
 

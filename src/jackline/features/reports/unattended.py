@@ -12,7 +12,7 @@ from jackline.features.reports.unattended_page import (
     ServiceLine,
     StuckNotice,
     TriggerLine,
-    Unattended,
+    UnattendedStatus,
 )
 from jackline.formatting import format_utc
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 _MOST = SHOWN_HERE + 1
 
 
-def read_unattended(home: Home, queued: Sequence[str], now: int) -> Unattended:
+def read_unattended(home: Home, queued: Sequence[str], now: int) -> UnattendedStatus:
     """Read it all; `queued` are the runs whose wait is explained."""
     # Most homes have few of these, and every change of a home writes the dashboard: import only what there is.
     has = ReportQueries(home.store()).find_unattended()
-    return Unattended(
+    return UnattendedStatus(
         services=list(_list_services(home)) if has.services else (),
         schedules=list(_list_schedules(home, now)) if has.schedules else (),
         triggers=list(_list_triggers(home)) if has.triggers else (),

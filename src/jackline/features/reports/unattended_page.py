@@ -71,7 +71,7 @@ class ServiceLine(NamedTuple):
 
 
 @stored_as("services schedules triggers limits stuck waits accounts")
-class Unattended(NamedTuple):
+class UnattendedStatus(NamedTuple):
     """Everything that works without a person; a list may have one more element than is shown."""
 
     services: Sequence[ServiceLine] = ()
@@ -83,7 +83,7 @@ class Unattended(NamedTuple):
     accounts: Sequence[str] = ()  # AGENT@ACCOUNT, as configured
 
 
-def render_unattended(shown: Unattended) -> Iterator[str]:
+def render_unattended(shown: UnattendedStatus) -> Iterator[str]:
     """The sections of the dashboard."""
     yield from _render_services(shown)
     yield from _render_schedules(shown)
@@ -91,7 +91,7 @@ def render_unattended(shown: Unattended) -> Iterator[str]:
     yield from _render_stuck(shown)
 
 
-def _render_services(shown: Unattended) -> Iterator[str]:
+def _render_services(shown: UnattendedStatus) -> Iterator[str]:
     yield from ("## Services", "")
     rows = [
         [format_code(one.id), format_code(one.host), str(one.pid), str(one.slots), format_utc(one.started_at)]
@@ -103,7 +103,7 @@ def _render_services(shown: Unattended) -> Iterator[str]:
         yield from ("None: nothing starts queued or waiting runs until `jackline serve` runs.", "")
 
 
-def _render_schedules(shown: Unattended) -> Iterator[str]:
+def _render_schedules(shown: UnattendedStatus) -> Iterator[str]:
     yield from ("## Schedules", "")
     rows = [
         [
@@ -124,7 +124,7 @@ def _render_schedules(shown: Unattended) -> Iterator[str]:
         yield from ("None.", "")
 
 
-def _render_limits(shown: Unattended) -> Iterator[str]:
+def _render_limits(shown: UnattendedStatus) -> Iterator[str]:
     yield from ("## Agents that rest", "")
     rows = [
         [format_code(one.agent), one.failure, format_utc(one.until), format_code(one.detail, 100)]
@@ -135,7 +135,7 @@ def _render_limits(shown: Unattended) -> Iterator[str]:
         yield from (f"Accounts: {', '.join(format_code(one) for one in shown.accounts[:SHOWN_HERE])}.", "")
 
 
-def _render_stuck(shown: Unattended) -> Iterator[str]:
+def _render_stuck(shown: UnattendedStatus) -> Iterator[str]:
     if not shown.stuck:
         return
     yield from ("## Notices that were not delivered", "")

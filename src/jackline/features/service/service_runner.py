@@ -20,7 +20,7 @@ from jackline.features.service.dispatcher import Dispatcher
 from jackline.features.service.service_record import ServiceRecord
 from jackline.features.service.service_store import ServiceStore
 from jackline.features.service.settings_watch import SettingsWatch
-from jackline.features.service.wake_signal import Bell, PipeListener, PostgresListener, wake_services
+from jackline.features.service.wake_signal import PipeListener, PostgresListener, WakeCondition, wake_services
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -53,29 +53,35 @@ class TaskContext:
     """What a task gets; see `app.service_tasks`."""
 
     def __init__(
-        self, home: Home, service_id: str, bell: Bell, *, once: bool, is_wanted: Callable[[], bool] = lambda: True
+        self,
+        home: Home,
+        service_id: str,
+        wake: WakeCondition,
+        *,
+        once: bool,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         """`is_wanted`: whether the task still belongs to the settings; one that does not is being stopped."""
         self.home, self.service_id = home, service_id
-        self._bell, self._once, self._is_wanted = bell, once, is_wanted
-        self._rings = bell.rings
+        self._wake, self._once, self._is_wanted = wake, once, is_wanted
+        self._seen = wake.count
 
     @property
     def is_stopping(self) -> bool:
         """Whether the service is being stopped."""
-        return self._bell.is_stopping or not self._is_wanted()
+        return self._wake.is_stopping or not self._is_wanted()
 
     def wait(self, seconds: float) -> bool:
         """Wait until something of the home changes, at most for some seconds; True if the service is being stopped."""
         if self._once or self.is_stopping:
             return True
-        self._bell.wait(self._rings, seconds)
-        self._rings = self._bell.rings
+        self._wake.wait(self._seen, seconds)
+        self._seen = self._wake.count
         return self.is_stopping
 
     def begin(self) -> None:
         """A task begins to look: what comes from now on wakes it again."""
-        self._rings = self._bell.rings
+        self._seen = self._wake.count
 
 
 class Service:
@@ -85,7 +91,7 @@ class Service:
         """`on_idle` is called when the work on a run has ended, from its thread."""
         self.id = new_id()
         self._home, self._options, self._report, self._on_idle = home, options, report, on_idle
-        self._bell = Bell()
+        self._wake = WakeCondition()
         self._dispatcher = Dispatcher(home, options.slots, report, self._on_run_left)
         self._presence: presence.Presence | None = None
         self._listener: PipeListener | PostgresListener | None = None
@@ -163,7 +169,7 @@ class Service:
             return 0.0
 
         self._run_task(ServiceTask("dispatch", work), once=True)
-        return any(worked) and not self._bell.is_stopping
+        return any(worked) and not self._wake.is_stopping
 
     def _start_all_tasks(self, *more: ServiceTask) -> None:
         self._has_task_threads = True
@@ -173,7 +179,7 @@ class Service:
     def _end_all_tasks(self) -> None:
         """End the threads of the tasks, each after what it does just now."""
         self._has_task_threads = False
-        self._bell.ring()
+        self._wake.notify()
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -190,9 +196,9 @@ class Service:
 
     def _listen(self) -> None:
         if self._home.has_database_server:
-            self._listener = PostgresListener(self._home.database, self._bell.ring)
+            self._listener = PostgresListener(self._home.database, self._wake.notify)
         elif self._presence is not None and os.path.exists(self._presence.pipe_path):
-            self._listener = PipeListener(self._presence.pipe_path, self._bell.ring)
+            self._listener = PipeListener(self._presence.pipe_path, self._wake.notify)
 
     def _list_feature_tasks(self) -> list[ServiceTask]:
         return [task for tasks in call_hook("service_tasks", self._settings.home) for task in tasks]
@@ -211,7 +217,7 @@ class Service:
 
     def close(self) -> None:
         """End the threads, and record that the service was stopped."""
-        self._bell.stop()
+        self._wake.stop()
         until = time.monotonic() + _JOIN_SECONDS  # for all together: systemd waits not much longer
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
@@ -245,11 +251,11 @@ class Service:
     def _wait_for_end(self, seconds: float, version: int | None) -> bool:
         """Wait for some seconds; True if the threads of the tasks of these settings shall end."""
         until = time.monotonic() + seconds
-        rings = self._bell.rings
+        seen = self._wake.count
         while self._is_task_wanted(version) and (left := until - time.monotonic()) > 0:
-            if self._bell.wait(rings, left):
+            if self._wake.wait(seen, left):
                 return True
-            rings = self._bell.rings
+            seen = self._wake.count
         return not self._is_task_wanted(version)
 
     def _is_task_wanted(self, version: int | None) -> bool:
@@ -263,7 +269,7 @@ class Service:
                 context = TaskContext(
                     home,
                     self.id,
-                    self._bell,
+                    self._wake,
                     once=once,
                     is_wanted=lambda: once or self._is_task_wanted(version),
                 )
@@ -288,7 +294,7 @@ class Service:
             self._report("problem", f"the changed settings are not used: {error}", error=str(error))
             return self._options.poll_seconds
         if is_changed:
-            self._bell.ring()  # the tasks of before end
+            self._wake.notify()  # the tasks of before end
             self._start_tasks(self._list_feature_tasks(), self._settings.version)
             self._report("reloaded", "the settings have changed and are now in use")
         return self._options.poll_seconds
@@ -308,21 +314,21 @@ class Service:
         has_worked = False
         try:
             while True:
-                rings = self._bell.rings
+                seen = self._wake.count
                 started = self._dispatcher.look(context)
                 if not started and not self._dispatcher.is_busy:
                     return has_worked
                 if not has_worked:
                     has_worked = True
                     self._start_all_tasks()
-                if self._bell.wait(rings, self._options.poll_seconds):
+                if self._wake.wait(seen, self._options.poll_seconds):
                     return has_worked
         finally:
             if has_worked:
                 self._end_all_tasks()
 
     def _on_run_left(self) -> None:
-        self._bell.ring()
+        self._wake.notify()
         self._on_idle()
 
     def _renew(self, context: ServiceContext) -> float:

@@ -34,10 +34,10 @@ def wake_services(home: Home) -> None:
             ServiceStore(home.store()).notify_listeners()
         return
     for path in list_pipes(home.path):
-        ring_pipe(path)
+        notify_pipe(path)
 
 
-def ring_pipe(path: str) -> None:
+def notify_pipe(path: str) -> None:
     """Write into the pipe of a service; do nothing if it has no reader or is full."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -47,28 +47,28 @@ def ring_pipe(path: str) -> None:
             os.close(descriptor)
 
 
-class Bell:
+class WakeCondition:
     """Wakes the threads of this process; each waits for what came after it last looked."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._rings = 0
+        self._count = 0
         self._is_stopping = False
 
     @property
-    def rings(self) -> int:
-        """How often it was rung."""
-        return self._rings
+    def count(self) -> int:
+        """How often it was notified."""
+        return self._count
 
     @property
     def is_stopping(self) -> bool:
         """Whether the threads shall end."""
         return self._is_stopping
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake all threads."""
         with self._changed:
-            self._rings += 1
+            self._count += 1
             self._changed.notify_all()
 
     def stop(self) -> None:
@@ -78,18 +78,18 @@ class Bell:
             self._changed.notify_all()
 
     def wait(self, since: int, seconds: float) -> bool:
-        """Wait until it was rung after `since`, or for some seconds; True if the threads shall end."""
+        """Wait until it was notified after `since`, or for some seconds; True if the threads shall end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_stopping or self._rings != since, max(0.0, seconds))
+            self._changed.wait_for(lambda: self._is_stopping or self._count != since, max(0.0, seconds))
             return self._is_stopping
 
 
 class PipeListener:
-    """Rings the bell whenever a process writes into the pipe of this service."""
+    """Notifies the condition whenever a process writes into the pipe of this service."""
 
-    def __init__(self, path: str, ring: Callable[[], None]) -> None:
+    def __init__(self, path: str, notify: Callable[[], None]) -> None:
         """Open the pipe, and start to listen."""
-        self._ring = ring
+        self._notify = notify
         self._reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._writer = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # without it, every end is reported
         self._is_closed = False
@@ -103,7 +103,7 @@ class PipeListener:
                 os.read(self._reader, _READ_BYTES)
             if self._is_closed:
                 return
-            self._ring()
+            self._notify()
 
     def close(self) -> None:
         """Stop listening."""
@@ -116,11 +116,11 @@ class PipeListener:
 
 
 class PostgresListener:
-    """Rings the bell at each NOTIFY; it has a connection of its own, which it opens again after an outage."""
+    """Notifies the condition at each NOTIFY; it has a connection of its own, which it opens again after an outage."""
 
-    def __init__(self, address: str, ring: Callable[[], None]) -> None:
+    def __init__(self, address: str, notify: Callable[[], None]) -> None:
         """Start to connect and listen; the first connection may come later than this returns."""
-        self._address, self._ring = address, ring
+        self._address, self._notify = address, notify
         self._wake_reader, self._wake_writer = os.pipe()
         self._is_closed = False
         self._thread = threading.Thread(target=self._listen, name="wake-listen", daemon=True)
@@ -134,9 +134,9 @@ class PostgresListener:
             try:
                 with NotifyConnection(self._address) as connection:
                     pause = _RECONNECT_SECONDS[0]
-                    self._ring()  # something may have come while nobody listened
+                    self._notify()  # something may have come while nobody listened
                     while connection.wait(self._wake_reader):
-                        self._ring()
+                        self._notify()
                     return
             except StoreError as error:
                 LOG.warning(f"wake signals of PostgreSQL are not received: {error}")
