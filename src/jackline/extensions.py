@@ -24,12 +24,12 @@ HOOKS: dict[str, tuple[str, ...]] = {
     # (home): what needs a person, as entries of `app.inbox`
     "inbox_entries": (
         "jackline.features.work.questions:list_inbox_entries",
-        "jackline.features.service.start_failures:list_inbox_entries",
+        "jackline.features.service.service_store:list_inbox_entries",
     ),
     # (config, environment, agent, session): the folders in which sessions with this id were started, as far as known
     "session_folders": ("jackline.features.sessions.session_search:list_session_folders",),
     # (home): the runs that a service could not start, each with the reason
-    "start_failures": ("jackline.features.service.start_failures:explain_start_failures",),
+    "start_failures": ("jackline.features.service.service_store:explain_start_failures",),
     # (home, entry of the inbox, text): store a person's answer to a question; the run that it lets continue, or None
     "answer_question": ("jackline.features.work.questions:answer_question",),
     # (store, run id): the ids of the open cases of a run

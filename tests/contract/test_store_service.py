@@ -12,8 +12,7 @@ from jackline.domain.records import Lease, RunStatus, SubjectNotice, Turn
 from jackline.domain.states import RunState, WaitReason
 from jackline.engine.recovery import count_takeovers
 from jackline.errors import Overtaken
-from jackline.features.service.service_record import ServiceRecord
-from jackline.features.service.service_store import ServiceStore
+from jackline.features.service.service_store import ServiceRecord, ServiceStore
 from jackline.store.models import QueueOptions, RunChange
 from jackline.store.store import Store
 from tests.support.stores import AT, LEASE_MS, READ, claimed, intent, made, new_run, owner

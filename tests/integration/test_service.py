@@ -28,9 +28,8 @@ from jackline.extensions import HOOKS
 from jackline.features.service import presence, service_store
 from jackline.features.service.candidates import list_candidates
 from jackline.features.service.dispatcher import Dispatcher
-from jackline.features.service.service_record import ServiceRecord
 from jackline.features.service.service_runner import Service, ServiceOptions
-from jackline.features.service.service_store import ServiceStore
+from jackline.features.service.service_store import ServiceRecord, ServiceStore
 from jackline.features.service.settings_watch import SettingsWatch
 from jackline.features.service.wake_signal import notify_pipe
 from jackline.features.work import work_queue

@@ -17,8 +17,7 @@ from jackline.errors import JacklineError
 from jackline.extensions import call_hook
 from jackline.features.service import presence
 from jackline.features.service.dispatcher import Dispatcher
-from jackline.features.service.service_record import ServiceRecord
-from jackline.features.service.service_store import ServiceStore
+from jackline.features.service.service_store import ServiceRecord, ServiceStore
 from jackline.features.service.settings_watch import SettingsWatch
 from jackline.features.service.wake_signal import PipeListener, PostgresListener, WakeCondition, wake_services
 from jackline.named import NamedTuple

@@ -6,16 +6,47 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.records import Notice, SubjectNotice
 from jackline.domain.states import RunState
-from jackline.features.service.service_record import ServiceRecord, StartFailure
+from jackline.named import NamedTuple, stored_as
 from jackline.store import rows
 from jackline.store.driver import Statements, clean
 from jackline.store.parts import StorePart, add_notice
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jackline.app.home import Home
+    from jackline.app.inbox import InboxEntry
     from jackline.domain.records import Run
 
 _KEPT_MS = 30 * 86_400_000
 _FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 5_000, 300_000
+
+
+@stored_as("id host boot pid slots started_at seen_at stopped_at reported_at")
+class ServiceRecord(NamedTuple):
+    """One service process; one that disappears without `stopped_at` is reported once."""
+
+    id: str
+    host: str
+    boot: str
+    pid: int
+    slots: int
+    started_at: int
+    seen_at: int
+    stopped_at: int | None = None
+    reported_at: int | None = None
+
+
+@stored_as("run_id attempt reason failures since next_at")
+class StartFailure(NamedTuple):
+    """Why a service could not start a run, and when one tries again; the pauses double."""
+
+    run_id: str
+    attempt: int  # the newest one of the run then; the failure is over when there is a newer one
+    reason: str
+    failures: int
+    since: int
+    next_at: int
 
 
 class ServiceStore(StorePart):
@@ -110,3 +141,33 @@ def _build_notice(notice_id: str, run: Run, reason: str, at: int) -> Notice:
         chain_head="",
         created_at=at,
     )
+
+
+# for the inbox and `jackline show`
+
+
+def list_inbox_entries(home: Home) -> Iterator[InboxEntry]:
+    """The runs that no service can start, each with the reason."""
+    from jackline.app.inbox import CANNOT_START, InboxEntry
+
+    store = home.store()
+    for failure in ServiceStore(store).list_start_failures():
+        run = store.runs.get(failure.run_id)
+        if run is not None:
+            yield InboxEntry(
+                kind=CANNOT_START,
+                since=failure.since,
+                text=failure.reason,
+                commands=(("resume", run.id),),
+                run_id=run.id,
+                number=run.number,
+                repository=run.spec.workspace,
+                agent=run.agent,
+                task=run.spec.task,
+                detail=failure.reason,
+            )
+
+
+def explain_start_failures(home: Home) -> dict[str, str]:
+    """The runs that a service tried to start and could not, each with the reason."""
+    return {failure.run_id: failure.reason for failure in ServiceStore(home.store()).list_start_failures()}
