@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jackline.features.service.systemd_unit import ServiceUnit, build_unit
+from jackline.features.service.user_units import ServiceUnit, build_unit
 from tests.cli.place import Place, is_one_line
 from tests.support.skips import NOT_POSSIBLE
 

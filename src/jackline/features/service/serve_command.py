@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
+import threading
 import time
 from typing import TYPE_CHECKING
 
-from jackline.errors import UsageError
-from jackline.features.service.service_log import ServiceLog
+from jackline import clock
+from jackline.diagnostic_log import LOG
+from jackline.errors import JacklineError, UsageError
 from jackline.features.service.service_runner import Service, ServiceOptions
-from jackline.formatting import make_printable, pluralize
+from jackline.formatting import format_iso, make_printable, make_readable, pluralize, to_datetime
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 INSIDE_RUN = ()
 NEEDS_PROJECT = False  # each run has the settings of its own project
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PROBLEMS = frozenset({"problem", "cannot_start", "held", "died"})
 _SIGNALLED, _RUN_LEFT, _FINISHED = "signalled", "run left", "finished"
 
 
@@ -111,3 +115,28 @@ def _wait_and_drain(service: Service, events: queue.SimpleQueue[str], drain_seco
     service.interrupt_runs()
     while service.is_busy:
         events.get()
+
+
+class ServiceLog:
+    """Prints a line or JSON object for each event; with `quiet`, only problems. Several threads may report at once."""
+
+    def __init__(self, out: Output, *, quiet: bool, times: bool) -> None:
+        """`times`: whether each line begins with the time; systemd's journal has its own."""
+        self._out, self._quiet, self._times = out, quiet, times
+        self._lock = threading.Lock()
+
+    def report(self, event: str, text: str, **facts: object) -> None:
+        """Report one event: a word, a line for people, and facts for --json."""
+        at = clock.wall_ms()
+        LOG.info(f"service: {text}")
+        if self._quiet and event not in _PROBLEMS:
+            return
+        with self._lock, contextlib.suppress(JacklineError):  # a full disk under the output stops no run
+            if self._out.json:
+                self._out.print_json({"event": event, "at": format_iso(at), **facts})
+            else:
+                self._out.print_line(
+                    f"{to_datetime(at).astimezone():%Y-%m-%d %H:%M:%S} {make_readable(text)}"
+                    if self._times
+                    else make_readable(text)
+                )
