@@ -26,8 +26,7 @@ from jackline.domain.states import CallClass, Decision, Replay, RunState, WaitRe
 from jackline.errors import StoreFull, StoreUnavailable
 from jackline.extensions import HOOKS
 from jackline.features.service import presence, service_store
-from jackline.features.service.candidates import list_candidates
-from jackline.features.service.dispatcher import Dispatcher
+from jackline.features.service.dispatcher import Dispatcher, list_candidates
 from jackline.features.service.service_runner import Service, ServiceOptions
 from jackline.features.service.service_store import ServiceRecord, ServiceStore
 from jackline.features.service.settings_watch import SettingsWatch

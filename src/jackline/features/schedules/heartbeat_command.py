@@ -15,7 +15,7 @@ from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.pull_requests.poll_task import has_due_pull_request
 from jackline.features.schedules.firing import ScheduleRunner
 from jackline.features.service import presence
-from jackline.features.service.candidates import list_candidates
+from jackline.features.service.dispatcher import list_candidates
 from jackline.features.service.service_store import ServiceStore
 from jackline.formatting import make_printable, pluralize
 

@@ -1,7 +1,9 @@
 """Chooses the runs that a service works on, and works on each in a thread: at most `slots`, one for each worktree.
 
-The order is: lost runs of this host, runs that are due or answered, then the queue. A claim is atomic, so several
-services may choose the same run: all but one find it taken.
+The order is: lost runs of this host, runs that are due or answered, then the queue. A queued run without a place in the
+queue belongs to the process that created it, and so does an answered run for which a living process waits. Runs that a
+person paused are never taken. A claim is atomic: of several services that choose the same run, all but one find it
+taken.
 """
 
 from __future__ import annotations
@@ -14,30 +16,54 @@ from typing import TYPE_CHECKING, Protocol
 from jackline import clock
 from jackline.app.own_files import find_unconfirmed, refuse_fresh_changes, refuse_unconfirmed
 from jackline.app.queue import cancel_unreachable
-from jackline.app.wakeups import LimitGate
+from jackline.app.wakeups import LimitGate, list_due
 from jackline.diagnostic_log import LOG
 from jackline.digests import hash_text
 from jackline.domain.records import SubjectNotice
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import RunState
+from jackline.engine.dead_attempts import is_supervisor_gone
 from jackline.engine.settings import new_id
 from jackline.engine.workspace_guard import list_busy_worktrees
 from jackline.errors import Busy, Fenced, JacklineError, NotStartable, Overtaken, Refused, StoreError, WorkspaceBusy
-from jackline.features.service.candidates import BatchPlaces, list_candidates
 from jackline.features.service.service_store import LONGEST_PAUSE_MS, ServiceStore
 from jackline.worktrees import find_run_worktree, find_settings_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from jackline.app.home import Home
     from jackline.app.service_tasks import ServiceContext
     from jackline.domain.records import Run
     from jackline.engine.supervise import Interrupt
+    from jackline.store.models import QueueEntry
+    from jackline.store.store import Store
 
+_MOST_CANDIDATES = 10_000
 _ID_LENGTH = 32
 _TAKEN = (Busy, Overtaken, Fenced, WorkspaceBusy, NotStartable)
 _SHORT_DELAY = (0.2, 10.0)  # seconds, the first and the longest: another process was faster, or the store failed
+
+
+def list_candidates(home: Home, at: int) -> dict[str, QueueEntry | None]:
+    """The ids of the runs that may be taken, best first; those of the queue with their entries."""
+    due = (one.run_id for one in list_due(home, at))
+    queued = {entry.run_id: entry for entry in home.store().queue.list_startable(at, _MOST_CANDIDATES)}
+    return dict.fromkeys((*_find_lost(home), *due)) | queued
+
+
+def _find_lost(home: Home) -> Iterator[str]:
+    """Running runs whose process was on this host and is gone, or no longer renews its lease.
+
+    A database in a file belongs to one host. Its name may have changed since; then only the lease can tell.
+    """
+    is_shared, host = "://" in home.database, clock.host_name()
+    running = ServiceStore(home.store()).list_running()
+    for attempt, is_lease_over in home.store().records.list_holders(running):
+        if (is_shared and attempt.host != host) or attempt.ended_at is not None:
+            continue
+        if is_lease_over or is_supervisor_gone(attempt, host, home.folder(attempt.run_id)):
+            yield attempt.run_id
 
 
 class Report(Protocol):
@@ -84,6 +110,27 @@ class _Delay:
     def extend(self, first: float, longest: float) -> None:
         self._seconds = min(max(first, 2 * self._seconds), longest)
         self.until = time.monotonic() + self._seconds
+
+
+class BatchPlaces:
+    """The free places of the batches: a run in another worktree gets the place of one whose worktree is busy."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._free: dict[str, int] = {}
+
+    def has_place(self, entry: QueueEntry | None) -> bool:
+        """Whether a run with this entry may start; the store is asked once for each batch."""
+        if entry is None or not entry.batch_slots:
+            return True
+        if entry.batch not in self._free:
+            self._free[entry.batch] = entry.batch_slots - self._store.queue.count_batch_places(entry.batch)
+        return self._free[entry.batch] > 0
+
+    def take(self, entry: QueueEntry | None) -> None:
+        """Note that a run with this entry starts."""
+        if entry is not None and entry.batch in self._free:
+            self._free[entry.batch] -= 1
 
 
 class Dispatcher:
