@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,7 +15,9 @@ import pytest
 from jackline.app.config import load_config
 from jackline.app.home import Home
 from jackline.cli.output import open_output
-from jackline.features.worktrees import worktree_command, worktree_removal, worktree_state
+from jackline.engine.workspace_guard import guard_workspace
+from jackline.errors import WorktreeRefused
+from jackline.features.worktrees import worktree_command, worktree_merge, worktree_removal, worktree_state
 from jackline.files import is_unlocked
 from tests.cli.place import SAY, Ended, Place, is_one_line
 from tests.cli.test_terminal import Terminal
@@ -100,14 +104,108 @@ def test_a_run_that_was_resumed_meanwhile_keeps_its_worktree(repo: Place, capsys
     assert git(repo, "log", "-1", "--format=%s", "jackline/r") == "second"
 
 
+def merge_in_process(home: Home, trees: list[worktree_state.RunTree]) -> None:
+    args = Namespace(ff_only=False, no_ff=False, squash=False, into="", no_proof=True, no_review=True)
+    worktree_command._merge(trees[0], args, home, open_output(json=False, colour=False))
+
+
+def test_a_run_that_was_resumed_meanwhile_is_not_merged(repo: Place) -> None:
+    """As if `merge` had waited for another command: the run had failed when it began, and works now."""
+    again, started, go = (repo.path(name) for name in ("again", "started", "go"))
+    proof = f"test -e {again} || exit 1; touch {started}; until test -e {go}; do sleep 0.01; done"
+    assert start(repo, "--proof", proof, "--max-iterations", "1").code != 0
+    with (
+        Home(load_config(repo.environment(), str(repo.repository))) as home,
+        worktree_state.open_trees(home) as trees,
+    ):
+        repo.let_go("again")
+        resumed = repo.start("resume", "r", "--max-iterations", "2")
+        repo.wait_for("started")
+        with pytest.raises(WorktreeRefused, match="run r is active in"):
+            merge_in_process(home, trees)
+    assert git(repo, "log", "-1", "--format=%s") == "first"
+    repo.let_go("go")
+    assert repo.end_of(resumed).code == 0
+
+
+def test_a_worktree_that_was_removed_meanwhile_is_not_merged(repo: Place) -> None:
+    assert start(repo).code == 0
+    with (
+        Home(load_config(repo.environment(), str(repo.repository))) as home,
+        worktree_state.open_trees(home) as trees,
+    ):
+        git(repo, "merge", "-q", "jackline/r")
+        assert "removed r" in type_(repo, "gc").out
+        with pytest.raises(WorktreeRefused, match="was removed in the meantime"):
+            merge_in_process(home, trees)
+
+
+def test_a_claim_holds_the_lock_that_another_home_of_the_same_database_sees(repo: Place) -> None:
+    assert start(repo).code == 0
+    folder = str(find_root(repo).parent.parent)
+    with Home(load_config(repo.environment(), str(repo.repository))) as home:
+        claimed = home.store().runs.get("r")
+        assert claimed is not None
+        with guard_workspace(home.store(), claimed, home.path, share=False):
+            assert not is_unlocked(folder)
+    assert is_unlocked(folder)
+
+
+def test_a_run_that_begins_during_the_proof_of_a_merge_is_seen(repo: Place) -> None:
+    """The proof of the merge takes its time: meanwhile a run begins to work in the checkout of the target."""
+    started, go, busy, done = (repo.path(name) for name in ("started", "go", "busy", "done"))
+    proof = f"test -e other || exit 0; touch {started}; until test -e {go}; do sleep 0.01; done"
+    assert start(repo, "--proof", proof).code == 0
+    (repo.repository / "other").write_text("other\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "other")
+    merge = repo.start("worktree", "merge", "r")
+    repo.wait_for("started")
+    script = repo.script(run(f"touch {busy}; until test -e {done}; do sleep 0.01; done"), SAY)
+    works = repo.start("run", "work", "--agent", "scripted", "--script", script, "--run-id", "w")
+    repo.wait_for("busy")
+    repo.let_go("go")
+    refused = repo.end_of(merge)
+    assert (refused.code, "run w is active in" in refused.err) == (REFUSED, True), refused
+    assert git(repo, "log", "-1", "--format=%s") == "other"
+    repo.let_go("done")
+    assert repo.end_of(works).code == 0
+    assert type_(repo, "merge", "r").code == 0
+
+
+def test_no_run_can_start_while_the_files_of_a_checkout_change(repo: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert start(repo).code == 0
+    free = []
+
+    def look(*_words: Any) -> None:
+        free.append(is_unlocked(str(repo.home / "runs")))
+
+    monkeypatch.setattr(worktree_merge, "_move_target", look)
+    with (
+        Home(load_config(repo.environment(), str(repo.repository))) as home,
+        worktree_state.open_trees(home) as trees,
+    ):
+        merge_in_process(home, trees)
+    assert free == [False]
+
+
+def test_a_branch_is_merged_even_if_the_folder_of_all_worktrees_is_gone(repo: Place) -> None:
+    assert start(repo).code == 0
+    shutil.rmtree(find_root(repo).parent)
+    merged = type_(repo, "merge", "r")
+    assert (merged.code, (repo.repository / "a").read_text()) == (0, "one\ntwo\n"), merged
+
+
 def test_no_run_can_start_while_its_worktree_is_removed(repo: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in this home, nor in another one with the same database; and no merge begins."""
     assert start(repo).code == 0
     assert type_(repo, "merge", "r").code == 0
     free = []
     plan, remove = worktree_removal.plan_removal, worktree_removal.remove_worktree
+    locked = (repo.home / "runs", find_root(repo).parent.parent, find_root(repo).parent)
 
     def look(do: Callable[..., Any], *words: Any) -> Any:
-        free.append(is_unlocked(str(repo.home / "runs")))  # the lock that a claim takes
+        free.append(any(is_unlocked(str(folder)) for folder in locked))
         return do(*words)
 
     monkeypatch.setattr(worktree_removal, "plan_removal", partial(look, plan))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from jackline import clock
@@ -29,18 +29,25 @@ _RETRY_GRACE_MS = 5_000
 @contextmanager
 def guard_workspace(store: Store, run: Run, home: str, *, share: bool) -> Iterator[None]:
     """Refuse the run if another one works in its worktree; no process of this home can claim a run in the meantime."""
-    with lock_claims(home):
+    with lock_claims(home, run.spec.worktree.path):
         if not (share or run.spec.share_workspace):
             refuse_busy_workspace(store, run.spec, home, but=run.id)
         yield
 
 
 @contextmanager
-def lock_claims(home: str) -> Iterator[None]:
-    """Let no process of this home claim a run in the meantime."""
+def lock_claims(home: str, worktree: str = "") -> Iterator[None]:
+    """Let no process of this home claim a run in the meantime; one of another home no run with a worktree beside this.
+
+    Homes that share a database share its runs, but not the lock of a home. They do share the folder of all worktrees.
+    """
     folder = os.path.join(home, "runs")
     os.makedirs(folder, mode=0o700, exist_ok=True)  # another home of the same database may have made the runs
-    with lock_folder(folder):
+    beside = os.path.dirname(os.path.dirname(worktree))
+    with ExitStack() as locks:
+        locks.enter_context(lock_folder(folder))
+        if os.path.isdir(beside):  # else there is no worktree yet, and nothing to remove
+            locks.enter_context(lock_folder(beside))
         yield
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline.cli.output import parse_columns
@@ -19,6 +20,7 @@ from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
@@ -144,7 +146,6 @@ def _open(tree: RunTree, out: Output) -> int:
 
 
 def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
-    from jackline.engine.workspace_guard import list_busy_worktrees
     from jackline.features.worktrees import worktree_merge
 
     chosen = {
@@ -153,10 +154,12 @@ def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
         worktree_merge.SQUASH: args.squash,
     }
     mode = next((name for name, is_chosen in chosen.items() if is_chosen), "")
-    if not args.no_review:
-        _refuse_blocked(tree, home)
-    busy = list_busy_worktrees(home.store(), home.path)
-    result = worktree_merge.merge_tree(tree, mode, args.into, busy, prove=not args.no_proof)
+    with _lock_worktrees(tree):
+        tree = _read_again(tree, home)
+        if not args.no_review:
+            _refuse_blocked(tree, home)
+        hold_claims = partial(_hold_claims, tree, home)
+        result = worktree_merge.merge_tree(tree, mode, args.into, hold_claims, prove=not args.no_proof)
     if tree.row.merged_at is None or result.how != worktree_merge.UP_TO_DATE:
         home.store(create=True).worktrees.record_merged(
             tree.run.id, worktree_merge.build_merged_fact(tree, result), wall_ms()
@@ -170,6 +173,33 @@ def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
             f"merged {tree.row.branch} into {result.target} ({result.how}, {result.proof}): {result.commit[:_SHORT]}"
         )
     return 0
+
+
+@contextmanager
+def _lock_worktrees(tree: RunTree) -> Iterator[None]:
+    """Let no other command merge or remove worktrees of this repository. Lock this before the claims of runs."""
+    from jackline.files import lock_folder
+
+    folder = os.path.dirname(tree.row.path)
+    with lock_folder(folder) if os.path.isdir(folder) else nullcontext():
+        yield
+
+
+@contextmanager
+def _hold_claims(tree: RunTree, home: Home) -> Iterator[dict[str, str]]:
+    """Let no run begin to work; the folders of this host in which one works, with its id."""
+    from jackline.engine.workspace_guard import list_busy_worktrees, lock_claims
+
+    with lock_claims(home.path, tree.row.path):
+        yield list_busy_worktrees(home.store(), home.path)
+
+
+def _read_again(tree: RunTree, home: Home) -> RunTree:
+    """The tree as it is stored now; while the command waited for a lock, its run may have changed."""
+    run, row = home.store().runs.get(tree.run.id), home.store().worktrees.get(tree.run.id)
+    if run is None or row is None or row.removed_at is not None:
+        raise WorktreeRefused("it was removed in the meantime")
+    return tree._replace(run=run, row=row)
 
 
 def _refuse_blocked(tree: RunTree, home: Home) -> None:
@@ -214,29 +244,25 @@ def _describe_salvage(tree: RunTree, found: SalvagedWork) -> list[str]:
 
 
 def _remove(tree: RunTree, home: Home, *, dry_run: bool) -> RemovalPlan:
-    """Remove one worktree, if that is safe now; meanwhile no run can start to work in it."""
-    from jackline.engine.workspace_guard import list_busy_worktrees, lock_claims
+    """Remove one worktree, if that is safe now; meanwhile no run can start to work in it, and nothing merges it."""
+    from jackline.engine.workspace_guard import list_busy_worktrees
     from jackline.features.worktrees.worktree_removal import plan_removal, remove_worktree
 
-    store = home.store()
-    with nullcontext() if dry_run else lock_claims(home.path):
-        run, row = store.runs.get(tree.run.id), store.worktrees.get(tree.run.id)
-        if run is None or row is None or row.removed_at is not None:
-            raise WorktreeRefused("it was removed in the meantime")
-        plan = plan_removal(tree._replace(run=run, row=row), list_busy_worktrees(store, home.path))
-        if not dry_run:
-            remove_worktree(plan, home.store(create=True), wall_ms())
+    if dry_run:
+        return plan_removal(_read_again(tree, home), list_busy_worktrees(home.store(), home.path))
+    with _lock_worktrees(tree), _hold_claims(tree, home) as busy:
+        plan = plan_removal(_read_again(tree, home), busy)
+        remove_worktree(plan, home.store(create=True), wall_ms())
     return plan
 
 
 def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) -> int:
     from jackline.features.worktrees.worktree_merge import repair_merges
-    from jackline.files import lock_folder
 
-    for folder, git in {os.path.dirname(one.row.path): one.git for one in trees}.items():
-        if not dry_run and os.path.isdir(folder):
-            with lock_folder(folder):
-                repair_merges(git, folder)
+    for folder, tree in {os.path.dirname(one.row.path): one for one in trees}.items():
+        if not dry_run:
+            with _lock_worktrees(tree):
+                repair_merges(tree.git, folder)
     for tree in trees:
         row: dict[str, object] = {"name": tree.row.name, "run": tree.run.id, "path": tree.row.path}
         try:

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from jackline.domain.events import Fact
 from jackline.domain.states import Proof, RunState
@@ -24,11 +24,12 @@ from jackline.engine.worktree_files import CannotCopy, copy_files
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import RunTree
-from jackline.files import lock_folder, remove_file, write_file
+from jackline.files import remove_file, write_file
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from jackline.engine.command_runner import CommandResult
     from jackline.engine.git import Git
@@ -52,6 +53,14 @@ class MergeResult(NamedTuple):
     proof: str  # proved before, proved again, no proof, or skipped
 
 
+class HoldClaims(Protocol):
+    """Lets no run begin to work on this host in the meantime, and says where runs work: folders with their run's id."""
+
+    def __call__(self) -> AbstractContextManager[Mapping[str, str]]:
+        """Wait for the lock, and hold it."""
+        ...
+
+
 class _Update(NamedTuple):
     """The fast-forward of the target, and the checkout that follows it."""
 
@@ -61,26 +70,30 @@ class _Update(NamedTuple):
     checkout: str  # empty: the target is checked out nowhere
 
 
-def merge_tree(tree: RunTree, mode: str, into: str, busy: Mapping[str, str], *, prove: bool) -> MergeResult:
-    """Merge; WorktreeRefused if that is not possible, and then everything is as before."""
-    target, tip = _check_source(tree, into, busy)
-    with lock_folder(os.path.dirname(tree.row.path)):
-        repair_merges(tree.git, os.path.dirname(tree.row.path))
-        before = states.resolve(tree.git, f"refs/heads/{target}")
-        if not before:
-            raise WorktreeRefused(f"there is no branch {target}: name another with --into BRANCH")
-        if tree.git.run("merge-base", "--is-ancestor", tip, before) is not None:
-            return MergeResult(target=target, commit=before, before=before, how=UP_TO_DATE, proof="no proof")
-        checkout = find_checkout(tree.git, target, busy)
-        is_straight = tree.git.run("merge-base", "--is-ancestor", before, tip) is not None
-        if mode == FF_ONLY and not is_straight:
-            raise WorktreeRefused(f"{target} has commits that {tree.row.branch} does not have: use --no-ff or --squash")
-        content = _read(tree.git, "rev-parse", f"{tip}^{{tree}}") if is_straight else ""
-        with _open_temporary(tree, before) as temporary:
-            content = content or _merge(tree, temporary.make(), tip)
-            commit = tip if is_straight and mode in {"", FF_ONLY} else _commit(tree, content, before, tip, target, mode)
-            proof = _prove(tree, temporary, content, commit) if prove else "skipped"
-        if find_checkout(tree.git, target, busy) != checkout:  # again: the proof took its time
+def merge_tree(tree: RunTree, mode: str, into: str, hold_claims: HoldClaims, *, prove: bool) -> MergeResult:
+    """Merge; WorktreeRefused if that is not possible, and then everything is as before.
+
+    The caller holds the lock of the worktree's parent folder, and has read the run since.
+    """
+    with hold_claims() as busy:
+        target, tip = _check_source(tree, into, busy)
+    repair_merges(tree.git, os.path.dirname(tree.row.path))
+    before = states.resolve(tree.git, f"refs/heads/{target}")
+    if not before:
+        raise WorktreeRefused(f"there is no branch {target}: name another with --into BRANCH")
+    if tree.git.run("merge-base", "--is-ancestor", tip, before) is not None:
+        return MergeResult(target=target, commit=before, before=before, how=UP_TO_DATE, proof="no proof")
+    checkout = find_checkout(tree.git, target, busy)
+    is_straight = tree.git.run("merge-base", "--is-ancestor", before, tip) is not None
+    if mode == FF_ONLY and not is_straight:
+        raise WorktreeRefused(f"{target} has commits that {tree.row.branch} does not have: use --no-ff or --squash")
+    content = _read(tree.git, "rev-parse", f"{tip}^{{tree}}") if is_straight else ""
+    with _open_temporary(tree, before) as temporary:
+        content = content or _merge(tree, temporary.make(), tip, target)
+        commit = tip if is_straight and mode in {"", FF_ONLY} else _commit(tree, content, before, tip, target, mode)
+        proof = _prove(tree, temporary, content, commit) if prove else "skipped"
+    with hold_claims() as busy:  # again: the proof took its time
+        if find_checkout(tree.git, target, busy) != checkout:
             raise WorktreeRefused(f"{target} was checked out elsewhere in the meantime: merge again")
         _move_target(tree, _Update(target=target, before=before, after=commit, checkout=checkout))
     how = "squash" if mode == SQUASH else "fast-forward" if commit == tip else "merge"
@@ -163,6 +176,7 @@ def _open_temporary(tree: RunTree, commit: str) -> Iterator[_TemporaryWorktree]:
     folder = os.path.join(os.path.dirname(tree.row.path), f".merge-{tree.row.name}")
     git = UserGit(folder=tree.git.workspace, env=tree.git.env, warden=tree.git.warden)
     try:
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         _remove_temporary(git, folder)
         yield _TemporaryWorktree(git, folder, commit)
     except WorktreeUnready as error:
@@ -180,7 +194,7 @@ def _remove_temporary(git: UserGit, folder: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _merge(tree: RunTree, temporary: UserGit, tip: str) -> str:
+def _merge(tree: RunTree, temporary: UserGit, tip: str, target: str) -> str:
     """Merge in the temporary worktree; the tree of the result. WorktreeRefused at a conflict."""
     merged = temporary.run("merge", "--quiet", "--no-commit", "--no-ff", tip)
     if merged.exit_code != 0:
@@ -189,7 +203,7 @@ def _merge(tree: RunTree, temporary: UserGit, tip: str) -> str:
         if not conflicts:
             raise WorktreeRefused(f"git merge {describe_end(merged)}")
         raise WorktreeRefused(
-            f"conflicts in {', '.join(conflicts[:_SHOWN])}: nothing was changed; merge {tree.row.base_branch} into "
+            f"conflicts in {', '.join(conflicts[:_SHOWN])}: nothing was changed; merge {target} into "
             f"{tree.row.branch} in {tree.row.path} first"
         )
     return temporary.read("write-tree")
