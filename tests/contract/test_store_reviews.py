@@ -122,7 +122,7 @@ def test_iterations_are_covered(store: Store) -> None:
 
 def test_a_person_dismisses_findings(store: Store) -> None:
     write_review(store, finding(1), finding(2), finding(3))
-    dismissed, run = store.reviews.dismiss("run-1", ["F2", "f1", "F2"], "as agreed", AT + 5)
+    dismissed, run = store.reviews.dismiss("run-1", ["F2", "f1", "F1", "f2"], "as agreed", AT + 5)
     assert [(one.id, one.state, one.reason, one.settled_round) for one in dismissed] == [
         ("F2", "dismissed", "as agreed", 1),
         ("F1", "dismissed", "as agreed", 1),

@@ -98,7 +98,7 @@ class Reviews(StorePart):
             _require_open(known, one, run_id)._replace(
                 state=DISMISSED, settled_round=run.status.review_round, reason=reason
             )
-            for one in dict.fromkeys(ids)
+            for one in dict.fromkeys(name.upper() for name in ids)
         ]
         facts: list[Fact] = []
         for finding in dismissed:
@@ -114,7 +114,7 @@ def _read_findings(statements: Statements, run_id: str) -> list[Finding]:
 
 
 def _require_open(known: dict[str, Finding], finding_id: str, run_id: str) -> Finding:
-    finding = known.get(finding_id.upper())
+    finding = known.get(finding_id)
     if finding is None:
         raise NotFound(finding_id, what="finding", hint=f"jackline findings {run_id}")
     if finding.state != OPEN:
