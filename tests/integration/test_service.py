@@ -463,7 +463,8 @@ def test_an_error_in_one_run_costs_only_time(
 def test_a_task_that_fails_is_reported_once_and_started_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     from jackline.features.service import service_runner
 
-    monkeypatch.setattr(service_runner, "_FAILURE_SECONDS", (0.01, 0.02))
+    monkeypatch.setattr(service_runner, "_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(service_runner, "_LONGEST_PAUSE_S", 0.02)
     calls: list[str] = []
 
     def fail(context: ServiceContext) -> float:

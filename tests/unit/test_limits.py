@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.limits import Limits, RetryPolicy, Spent, compute_backoff_ms, find_exhausted_limit
+from jackline.domain.limits import Limits, RetryPolicy, Spent, compute_backoff_ms, compute_wait, find_exhausted_limit
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
 
@@ -35,6 +35,13 @@ def test_waits_grow_until_the_cap_and_stay_there(seed: str) -> None:
     waits = [compute_backoff_ms(policy, retry, seed) for retry in range(1, 60)]
     assert waits[:7] == sorted(waits[:7])
     assert all(48_000 <= wait <= 64_000 for wait in waits[6:])
+
+
+def test_a_wait_doubles_from_the_first_to_the_longest() -> None:
+    assert [compute_wait(60, doublings, 600) for doublings in (-1, 0, 1, 2, 3, 4, 10**6)] == [
+        60, 60, 120, 240, 480, 600, 600,
+    ]  # fmt: skip
+    assert [compute_wait(0.5, doublings, 3.0) for doublings in (0, 1, 2, 3)] == [0.5, 1.0, 2.0, 3.0]
 
 
 def test_parked_runs_do_not_wake_at_one_instant() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from jackline.digests import sha256
 from jackline.formatting import format_duration, format_usd
 from jackline.named import NamedTuple, stored_as
 
 HOUR_MS = 3_600_000
+_MOST_DOUBLINGS = 40
+_Time = TypeVar("_Time", int, float)
 
 
 @stored_as("wall_ms iterations steps calls tokens usd_micros repeats")
@@ -81,12 +85,17 @@ class RetryPolicy(NamedTuple):
     cap_ms: int = 300_000
 
 
+def compute_wait(first: _Time, doublings: int, longest: _Time) -> _Time:
+    """The wait after so many failures, or looks that found nothing: the first one, doubled each time, and capped."""
+    return min(first * (1 << max(0, min(doublings, _MOST_DOUBLINGS))), longest)
+
+
 def compute_backoff_ms(policy: RetryPolicy, retries: int, seed: str) -> int:
     """The wait before retry number `retries` (from 1): doubling, capped, with up to a quarter of jitter taken off.
 
     The jitter comes from the seed (a run's id), so that ten parked runs do not wake at the same instant and yet
     a replay of the same run waits the same time.
     """
-    whole = min(policy.cap_ms, policy.base_ms << max(0, min(retries, 40) - 1))
+    whole = compute_wait(policy.base_ms, retries - 1, policy.cap_ms)
     digest = sha256(f"{seed}:{retries}".encode()).digest()
     return whole - whole * int.from_bytes(digest[:2], "big") // (4 * 0x10000)

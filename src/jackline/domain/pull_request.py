@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from jackline.digests import hash_text
+from jackline.domain.limits import compute_wait
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
 from jackline.domain.spec import APPROVED, GREEN, MERGED
 from jackline.formatting import format_line, join_some, pluralize
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 FIRST_LOOK_MS = 60_000
 _LONGEST_WAIT_MS = 600_000
-_MOST_DOUBLINGS = 4
 _MOST_NAME = 80  # characters of a check's name
 _MOST_NAMED = 3  # checks or people in a message
 NO_CHECKS_MS = 900_000  # after which a commit without any check will not get one
@@ -183,7 +183,7 @@ def _judge_finished(known: PullRequest, view: PullRequestView, until: str, at: i
 
 def compute_next_look(at: int, quiet: int) -> int:
     """When to look again after so many looks that found nothing new: after one minute, at most after ten."""
-    return at + min(FIRST_LOOK_MS << min(quiet, _MOST_DOUBLINGS), _LONGEST_WAIT_MS)
+    return at + compute_wait(FIRST_LOOK_MS, quiet, _LONGEST_WAIT_MS)
 
 
 # --- what GitHub's GraphQL API answers

@@ -19,6 +19,7 @@ from jackline.app.queue import cancel_unreachable
 from jackline.app.wakeups import LimitGate, list_due
 from jackline.diagnostic_log import LOG
 from jackline.digests import hash_text
+from jackline.domain.limits import compute_wait
 from jackline.domain.records import SubjectNotice
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import RunState
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 _MOST_CANDIDATES = 10_000
 _ID_LENGTH = 32
 _TAKEN = (Busy, Overtaken, Fenced, WorkspaceBusy, NotStartable)
-_SHORT_DELAY = (0.2, 10.0)  # seconds, the first and the longest: another process was faster, or the store failed
+_FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0  # another process was faster, or the store failed
 
 
 def list_candidates(home: Home, at: int) -> dict[str, QueueEntry | None]:
@@ -105,11 +106,11 @@ class _Delay:
 
     def __init__(self) -> None:
         self.until = 0.0
-        self._seconds = 0.0
+        self._failures = 0
 
-    def extend(self, first: float, longest: float) -> None:
-        self._seconds = min(max(first, 2 * self._seconds), longest)
-        self.until = time.monotonic() + self._seconds
+    def extend(self) -> None:
+        self.until = time.monotonic() + compute_wait(_FIRST_DELAY_S, self._failures, _LONGEST_DELAY_S)
+        self._failures += 1
 
 
 class BatchPlaces:
@@ -297,10 +298,10 @@ class Dispatcher:
             )
         except _TAKEN as error:
             LOG.info(f"service: {error}")
-            self._delay(run, *_SHORT_DELAY)
+            self._delay(run)
         except StoreError as error:
             self._report("problem", f"run {run.id}: {error}", run=run.id, error=str(error))
-            self._delay(run, *_SHORT_DELAY)
+            self._delay(run)
         except JacklineError as error:
             self._record_failure(run, str(error))
         except Exception as error:  # noqa: BLE001 - a mistake of jackline in one run must not end the others
@@ -334,13 +335,13 @@ class Dispatcher:
                 for warning in home.warnings:
                     self._report("problem", f"run {run.id}: {warning}", run=run.id, error=warning)
 
-    def _delay(self, run: Run, first: float, longest: float) -> None:
+    def _delay(self, run: Run) -> None:
         with self._lock:
-            self._delays.setdefault(run.id, _Delay()).extend(first, longest)
+            self._delays.setdefault(run.id, _Delay()).extend()
 
     def _record_failure(self, run: Run, error: str) -> None:
         """The run cannot start, or its attempt broke off: let a person know, and try again later."""
-        self._delay(run, *_SHORT_DELAY)
+        self._delay(run)
         try:
             with self._home.reopen() as home:
                 failure = ServiceStore(home.store()).record_start_failure(run.id, error, clock.wall_ms(), new_id())

@@ -11,6 +11,7 @@ from jackline import clock
 from jackline.app.service_tasks import ServiceTask
 from jackline.app.wakeups import find_next_wake
 from jackline.diagnostic_log import LOG
+from jackline.domain.limits import compute_wait
 from jackline.domain.records import SubjectNotice
 from jackline.engine.settings import new_id
 from jackline.errors import JacklineError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from jackline.app.service_tasks import ServiceContext
     from jackline.features.service.dispatcher import Report
 
-_FAILURE_SECONDS = (1.0, 60.0)  # the first and the longest pause of a task that failed
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0  # of a task that failed
 _RENEW_SECONDS = 30.0
 _UNSEEN_MS = 600_000  # after which a service is dead whose lock is not in this home
 _JOIN_SECONDS = 10.0
@@ -234,16 +235,16 @@ class Service:
 
     def _run_task(self, task: ServiceTask, version: int | None = None, *, once: bool = False) -> None:
         """Call the task again and again; after an error, start it anew with a growing pause. `once`: call it once."""
-        pause, longest = _FAILURE_SECONDS
-        last_error = ""
+        failures, last_error = 0, ""
         while error := self._call_until_error(task, version, once=once):
             if error.text != last_error or error.calls:
                 self._report("problem", f"{task.name}: {error.text}", task=task.name, error=error.text)
             if once:
                 self.has_failed = True
                 return
-            pause = _FAILURE_SECONDS[0] if error.calls else min(2 * pause, longest)
+            failures = 0 if error.calls else failures + 1
             last_error = error.text
+            pause = compute_wait(_FIRST_PAUSE_S, failures, _LONGEST_PAUSE_S)
             if self._wait_for_end(pause, version):
                 return
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.domain.limits import compute_wait
 from jackline.domain.records import Notice, SubjectNotice
 from jackline.domain.states import RunState
 from jackline.named import NamedTuple, stored_as
@@ -117,7 +118,7 @@ class ServiceStore(StorePart):
             if known is None or known.reason != text:
                 known = StartFailure(run_id=run.id, attempt=0, reason=text, failures=0, since=at, next_at=at)
                 add_notice(statements, _build_notice(notice_id, run, text, at), run.chain_head)
-            pause = min(_FIRST_PAUSE_MS << min(known.failures, 20), LONGEST_PAUSE_MS)
+            pause = compute_wait(_FIRST_PAUSE_MS, known.failures, LONGEST_PAUSE_MS)
             failure = known._replace(attempt=run.status.attempt, failures=known.failures + 1, next_at=at + pause)
             statements.run("put_start_failure", rows.build_parameters(failure))
             return failure

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from jackline.diagnostic_log import LOG
+from jackline.domain.limits import compute_wait
 from jackline.errors import StoreError
 from jackline.features.service.presence import list_pipes
 from jackline.features.service.service_store import ServiceStore
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
 
 _READ_BYTES = 4096
-_RECONNECT_SECONDS = (1.0, 30.0)
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 
 
 def wake_services(home: Home) -> None:
@@ -129,19 +130,19 @@ class PostgresListener:
     def _listen(self) -> None:
         from jackline.store.postgres_listen import NotifyConnection
 
-        pause, longest = _RECONNECT_SECONDS
+        failures = 0
         while not self._is_closed:
             try:
                 with NotifyConnection(self._address) as connection:
-                    pause = _RECONNECT_SECONDS[0]
+                    failures = 0
                     self._notify()  # something may have come while nobody listened
                     while connection.wait(self._wake_reader):
                         self._notify()
                     return
             except StoreError as error:
                 LOG.warning(f"wake signals of PostgreSQL are not received: {error}")
-                self._pause(pause)
-                pause = min(2 * pause, longest)
+                self._pause(compute_wait(_FIRST_PAUSE_S, failures, _LONGEST_PAUSE_S))
+                failures += 1
 
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds

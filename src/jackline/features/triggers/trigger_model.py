@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jackline.digests import hash_text
 from jackline.domain.events import NOTHING
+from jackline.domain.limits import compute_wait
 from jackline.domain.quoted_text import quote_text
 from jackline.domain.states import RunState
 from jackline.errors import UsageError
@@ -206,7 +207,7 @@ def build_variables(finding: TriggerFinding) -> dict[str, str]:
 
 def compute_next_poll(at: int, failures: int) -> int:
     """When to ask a server again: every minute, after failures ever more rarely, at least once an hour."""
-    return at + min(_POLL_MS << min(failures, 10), _LONGEST_POLL_MS)
+    return at + compute_wait(_POLL_MS, failures, _LONGEST_POLL_MS)
 
 
 def build_item_finding(item_id: str, kind: str, payload: str, delivery: str) -> TriggerFinding:
