@@ -17,7 +17,7 @@ from jackline.errors import ChannelDown, ConfigError, MessageNotNeeded, MessageR
 from jackline.features.notify.channel import Channel, ChannelMessage, MessageAction
 from jackline.features.notify.channel_settings import parse_channel
 from jackline.features.notify.http_request import post
-from jackline.features.notify.sending import SendContext, send_message
+from jackline.features.notify.senders import SendContext, send_message
 from tests.support.ntfy_server import NtfyServer
 from tests.support.raw_server import serve_bytes
 

@@ -9,9 +9,9 @@ import time
 from typing import TYPE_CHECKING
 
 from jackline.errors import JacklineError
-from jackline.features.notify.bell import find_terminal
 from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.notify.ping import finish_background
+from jackline.features.notify.senders import find_terminal
 from jackline.formatting import make_printable
 from jackline.named import NamedTuple
 

@@ -12,7 +12,7 @@ from jackline import clock
 from jackline.errors import ChannelDown, ConfigError, MessageNotNeeded, MessageRefused
 from jackline.features.notify.delivery_store import SENT, SKIPPED, STUCK, DeliveryStore
 from jackline.features.notify.messages import build_message
-from jackline.features.notify.sending import SendContext, send_message
+from jackline.features.notify.senders import SendContext, send_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

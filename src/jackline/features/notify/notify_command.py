@@ -15,11 +15,10 @@ from jackline.domain import ids
 from jackline.domain.records import SubjectNotice
 from jackline.engine.settings import new_id
 from jackline.errors import JacklineError, MessageNotNeeded, NotFound, UsageError
-from jackline.features.notify.bell import find_terminal
 from jackline.features.notify.channel import PRIORITIES, ChannelMessage, find_priority
 from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery_store import DeliveryStore
-from jackline.features.notify.sending import SendContext, send_message
+from jackline.features.notify.senders import SendContext, find_terminal, send_message
 from jackline.formatting import make_printable
 
 if TYPE_CHECKING:

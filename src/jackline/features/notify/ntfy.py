@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from jackline.features.notify.channel import Channel, ChannelMessage, MessageAction
-    from jackline.features.notify.sending import SendContext
 
 DEFAULT_URL = "https://ntfy.sh"
 _MOST_BODY, _MOST_TITLE = 3_800, 240  # bytes; ntfy turns a message above 4096 into an attachment
@@ -25,12 +24,12 @@ _MOST_ACTIONS = 3
 _SEQUENCE = re.compile(r"[-_A-Za-z0-9]{1,64}")
 
 
-def send(channel: Channel, message: ChannelMessage, context: SendContext) -> None:
+def publish_message(channel: Channel, message: ChannelMessage, environ: Mapping[str, str], timeout_s: float) -> None:
     """Publish a message; a server that knows sequence ids shows a repeated one once."""
-    fields = {"topic": read_topic(channel, "topic", context.environ), **build_fields(message)}
+    fields = {"topic": read_topic(channel, "topic", environ), **build_fields(message)}
     while len(_encode(fields)) > _MOST_REQUEST and fields["message"]:
         fields["message"] = cut_text(fields["message"], len(fields["message"].encode()) // 2)
-    publish(channel, fields, context.environ, context.timeout_s)
+    publish(channel, fields, environ, timeout_s)
 
 
 def publish(channel: Channel, fields: Mapping[str, Any], environ: Mapping[str, str], timeout_s: float) -> str:

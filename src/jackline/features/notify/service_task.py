@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from jackline import clock
 from jackline.app.service_tasks import ServiceTask
 from jackline.domain.limits import RetryPolicy, compute_backoff_ms
-from jackline.features.notify.bell import find_terminal
 from jackline.features.notify.channel_pass import ChannelPass, run_passes
 from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery import plan_deliveries
 from jackline.features.notify.delivery_store import DeliveryStore
+from jackline.features.notify.senders import find_terminal
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
