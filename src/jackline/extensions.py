@@ -48,7 +48,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "run_facts": ("jackline.features.bridge.bridge_access:list_run_facts",),
     # (home): what a feature checks of the installation, as findings of `app.doctor`
     "doctor_findings": (
-        "jackline.features.notify.channel_check:check_channels",
+        "jackline.features.notify.channel_settings:check_channels",
         "jackline.features.service.presence:check_service",
     ),
     # (home): what a feature does inside a running service, as a list of `app.service_tasks.ServiceTask`

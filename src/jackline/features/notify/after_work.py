@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 _CHILD_SECONDS = 2.5  # the child ends by itself, and is ended a moment later
 _SHOWN = 300
-_MODULE = "jackline.features.notify.deliver_child"
+_MODULE = "jackline.features.notify.delivery"
 
 
 class ChildReport(NamedTuple):

@@ -1,19 +1,22 @@
-"""Checks the `[channels.NAME]` tables of the user's settings, and reads the secrets that they name."""
+"""Checks the `[channels.NAME]` tables of the settings, and for `jackline doctor` what they name. It sends nothing."""
 
 from __future__ import annotations
 
+import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jackline.app.setting_keys import suggest_nearest
 from jackline.errors import ConfigError
 from jackline.features.notify.channel import APPRISE, BELL, COMMAND, NTFY, PRIORITIES, TYPES, WEBHOOK, Channel
-from jackline.features.notify.channel_secrets import check_topic
+from jackline.features.notify.channel_secrets import check_topic, read_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jackline.app.config import Config
+    from jackline.app.doctor import DoctorFinding
+    from jackline.app.home import Home
 
 TEXT, SECRET, ARGUMENTS, TOPIC = "text", "secret", "arguments", "topic"
 # The keys of each type of channel; those that are required come first.
@@ -149,3 +152,38 @@ def _read_timeout(value: object, where: str) -> float:
     if not is_number or not 0 < float(str(value)) <= _LONGEST_TIMEOUT_S:
         raise ConfigError(f"{where}: timeout_seconds must be a number up to {_LONGEST_TIMEOUT_S}")
     return float(str(value))
+
+
+def check_channels(home: Home) -> Iterator[DoctorFinding]:
+    """Check the tables, secrets and programs of the channels for `jackline doctor`: one finding for each."""
+    from jackline.app.doctor import FAIL, OK, DoctorFinding
+
+    for name, table in home.config.channels.items():
+        part = f"channel {name}"
+        try:
+            channel = parse_channel(name, table)
+            _check_parts(channel)
+        except ConfigError as error:
+            yield DoctorFinding(part=part, state=FAIL, found=str(error), fix="correct it in your config.toml")
+        else:
+            found = f"{channel.type}; `jackline notify --test {name}` sends a message"
+            yield DoctorFinding(part=part, state=OK, found=found)
+
+
+def _check_parts(channel: Channel) -> None:
+    """ConfigError if a secret cannot be read, or a program or service is not known."""
+    for key, value in channel.options.items():
+        if isinstance(value, dict):
+            read_secret(channel, key, os.environ)
+    where = f"[channels.{channel.name}]"
+    if channel.type == COMMAND:
+        from jackline.app.agents import find_executable
+
+        program = cast("Sequence[str]", channel.options["command"])[0]
+        if not find_executable(os.path.expanduser(program), os.environ):
+            raise ConfigError(f"{where}: the program {program} is not installed")
+    if channel.type == APPRISE:
+        import apprise
+
+        if not apprise.Apprise().add(read_secret(channel, "url", os.environ)):
+            raise ConfigError(f"{where} url: Apprise does not know such a URL")

@@ -1,14 +1,23 @@
 """Delivers what is due: plans rows for new notices, then each channel sends its own, in its own thread.
 
 A row is claimed before its message is sent. A channel that does not work is left alone until later; the others go on.
+As a program it delivers for a command: it reads its request from stdin, and prints what it did as JSON.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jackline import clock
+from jackline.app.config import Config, load_config
+from jackline.app.home import Home
+from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed_settings
+from jackline.errors import JacklineError
 from jackline.features.notify.channel import is_wanted
 from jackline.features.notify.channel_pass import ChannelPass, run_passes
 from jackline.features.notify.channel_settings import load_channels
@@ -20,7 +29,6 @@ from jackline.named import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jackline.app.home import Home
     from jackline.features.notify.channel import Channel
     from jackline.features.notify.delivery_store import OutboxNotice
 
@@ -73,3 +81,45 @@ def plan_deliveries(home: Home, channels: Sequence[Channel]) -> None:
 
     deliveries.plan({name: start for name, start in since.items() if name in known}, at, wants)
     deliveries.skip_removed(home.config.channels, at)
+
+
+# as a program
+
+
+def main() -> int:
+    """Deliver until the time is over."""
+    until = time.monotonic()
+    request = json.load(sys.stdin)
+    until += request["seconds"]
+    try:
+        config = _load_confirmed(request)
+    except JacklineError as error:
+        print(json.dumps({"problems": [f"notices were not delivered: {error}"]}), flush=True)  # noqa: T201 - its report
+        return 0
+    # The command's own notices are not older than a channel that it was the first to see.
+    with Home(config._replace(loaded_at=request["loaded_at"])) as home:
+        counts = deliver_due(home, request["owner"], until, ignores_backoff=True, terminal=request["terminal"])
+        print(json.dumps({**counts._asdict(), "problems": home.warnings}), flush=True)  # noqa: T201 - its report
+    return 0
+
+
+def _load_confirmed(request: dict[str, Any]) -> Config:
+    """The settings as they are now; or, while a change is not confirmed, those that the command started with.
+
+    An agent can write them: a channel may name a program, which would be started outside of every run.
+    """
+    flags = {"home": request["home"], "database": request["database"]}
+    try:
+        config = load_config(os.environ, request["home"], flags, project=False)
+        with Home(config) as home:
+            refuse_unconfirmed_settings(home)
+            refuse_fresh_changes(home, config.loaded_at)
+    except JacklineError:
+        if request["confirmed"] is None:
+            raise
+        return Config(**request["confirmed"])
+    return config
+
+
+if __name__ == "__main__":
+    sys.exit(main())
