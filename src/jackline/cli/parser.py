@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -70,6 +70,14 @@ class CommandParser(argparse.ArgumentParser):
             help=help or (key.help if key.default == "" else f"{key.help} (default {format_setting(key.default)})"),
             choices=choices,
         )
+
+    def add_actions(self, summaries: Mapping[str, str], dest: str = "action") -> dict[str, CommandParser]:
+        """Add the actions of a command, each with a summary for its help; the parser of each."""
+        actions = self.add_subparsers(dest=dest, metavar="ACTION", required=True)
+        return {
+            name: actions.add_parser(name, out=self.out, help=summary, description=summary)
+            for name, summary in summaries.items()
+        }
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message};{self._suggest_fix(message)} see `{self.prog} --help`")

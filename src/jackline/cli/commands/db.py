@@ -28,11 +28,7 @@ INSIDE_RUN = ("status", "check")
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    parsers = {
-        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in _ACTIONS.items()
-    }
+    parsers = parser.add_actions(_ACTIONS)
     parsers["backup"].add_argument("path", metavar="PATH")
     parsers["archive"].add_argument(
         "--older-than", metavar="AGE", default="30d", help="how long ago the run ended (default 30d)"

@@ -28,11 +28,7 @@ INSIDE_RUN = ("show", "check", "explain", "audit")
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    made = {
-        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in _ACTIONS.items()
-    }
+    made = parser.add_actions(_ACTIONS)
     made["show"].add_argument("--layer", choices=policy_files.LAYERS[1:], help="only the rules of this layer")
     made["check"].add_argument("file", metavar="FILE")
     made["explain"].add_argument(

@@ -28,11 +28,7 @@ INSIDE_RUN = ("list", "show")
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    parsers = {
-        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in _ACTIONS.items()
-    }
+    parsers = parser.add_actions(_ACTIONS)
     parsers["show"].add_argument("name", metavar="TASK")
     parsers["new"].add_argument("name", metavar="NAME")
     parsers["new"].add_argument("--description", metavar="TEXT", default="", help="its purpose, in one line")

@@ -62,15 +62,15 @@ INSIDE_RUN = (
 def configure(parser: CommandParser) -> None:
     """Add the arguments of every action."""
     parser.takes_arguments = True  # `command run -- CMD…`
-    made = _add_actions(parser, "action", _ACTIONS)
+    made = parser.add_actions(_ACTIONS)
     _add_start(made["start"])
-    _add_hypothesis(_add_actions(made["hypothesis"], "operation", _HYPOTHESIS))
-    evidence = _add_actions(made["evidence"], "operation", {"add": "add evidence"})["add"]
+    _add_hypothesis(made["hypothesis"].add_actions(_HYPOTHESIS, "operation"))
+    evidence = made["evidence"].add_actions({"add": "add evidence"}, "operation")["add"]
     _add_text(evidence, "TEXT", "what was observed")
     evidence.add_argument("--hypothesis", metavar="H001", help="the hypothesis that it belongs to")
     _add_case(evidence)
-    _add_command(_add_actions(made["command"], "operation", _COMMAND))
-    _add_learning(_add_actions(made["learning"], "operation", _LEARNING))
+    _add_command(made["command"].add_actions(_COMMAND, "operation"))
+    _add_learning(made["learning"].add_actions(_LEARNING, "operation"))
     _add_close(made["close"])
     made["reopen"].add_argument(
         "id", metavar="ID", nargs="?", help="a case id (default: your case that was closed last)"
@@ -84,14 +84,6 @@ def configure(parser: CommandParser) -> None:
     made["switch"].add_argument("id", metavar="ID", help="a case id or a unique prefix")
     for name in ("status", "handoff", "files"):
         _add_case(made[name])
-
-
-def _add_actions(parser: CommandParser, dest: str, actions: Mapping[str, str]) -> dict[str, CommandParser]:
-    made = parser.add_subparsers(dest=dest, metavar="ACTION", required=True)
-    return {
-        name: made.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in actions.items()
-    }
 
 
 def _add_case(parser: CommandParser) -> None:

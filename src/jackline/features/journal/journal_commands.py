@@ -38,12 +38,7 @@ INSIDE_RUN = ("append", "tail", "since", "search")
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    made = {
-        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in _ACTIONS.items()
-    }
-    append, tail, since, search = made.values()
+    append, tail, since, search = parser.add_actions(_ACTIONS).values()
     append.add_argument("type", metavar="TYPE", help="words separated by dots, such as build.finished")
     append.add_argument("--payload", metavar="JSON", help="an object; - reads standard input, @FILE a file")
     append.add_argument("--actor", metavar="NAME", help="the actor (default: JACKLINE_ACTOR, or the user)")

@@ -14,7 +14,6 @@ from jackline.formatting import format_iso, format_local, make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
 
     from jackline.app.home import Home
     from jackline.cli.output import Output
@@ -22,6 +21,11 @@ if TYPE_CHECKING:
 
 NEEDS_PROJECT = False
 INSIDE_RUN = ("list",)
+_ACTIONS = {
+    "add": "add an ntfy channel with random topics to your config.toml",
+    "list": "list the channels, and whether they accept replies",
+    "reopen": "accept replies again from a channel that was closed after wrong codes",
+}
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _COLUMNS = parse_columns("NAME TYPE REPLIES CLOSED~")
 _WARNING = (
@@ -32,9 +36,7 @@ _WARNING = (
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    text = "add an ntfy channel with random topics to your config.toml"
-    add = actions.add_parser("add", out=parser.out, help=text, description=text)
+    add, _, reopen = parser.add_actions(_ACTIONS).values()
     add.add_argument("name", metavar="NAME", help="a name for the channel, such as phone")
     add.add_argument("--server", metavar="URL", default="", help="your own ntfy server (default: https://ntfy.sh)")
     add.add_argument("--token-file", metavar="FILE", default="", help="a file with an access token of the server")
@@ -51,16 +53,18 @@ def configure(parser: CommandParser) -> None:
         default="",
         help="a file with an access token that buttons use to write to the reply topic; readers of notices see it",
     )
-    text = "list the channels, and whether they accept replies"
-    actions.add_parser("list", out=parser.out, help=text, description=text)
-    text = "accept replies again from a channel that was closed after wrong codes"
-    reopen = actions.add_parser("reopen", out=parser.out, help=text, description=text)
     reopen.add_argument("name", metavar="NAME")
     parser.epilog = "Other types of channels: see docs/notices.md. Replies are read by `jackline serve`."
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:
-    return _ACTIONS[args.action](args, home, out)
+    match args.action:
+        case "add":
+            return _add(args, home, out)
+        case "list":
+            return _list(home, out)
+        case _:
+            return _reopen(args, home, out)
 
 
 def _add(args: Namespace, home: Home, out: Output) -> int:
@@ -98,7 +102,7 @@ def _add(args: Namespace, home: Home, out: Output) -> int:
     return 0
 
 
-def _list(_: Namespace, home: Home, out: Output) -> int:
+def _list(home: Home, out: Output) -> int:
     from jackline.features.notify.channel_settings import load_channels
     from jackline.features.replies.reply_store import ReplyStore
 
@@ -140,6 +144,3 @@ def _reopen(args: Namespace, home: Home, out: Output) -> int:
     home.wake_services()
     out.print_line(f"replies from '{args.name}' are accepted again; those that arrived in the meantime are ignored")
     return 0
-
-
-_ACTIONS: dict[str, Callable[[Namespace, Home, Output], int]] = {"add": _add, "list": _list, "reopen": _reopen}

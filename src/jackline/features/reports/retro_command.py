@@ -20,12 +20,7 @@ INSIDE_RUN = ()
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    made = {
-        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in _ACTIONS.items()
-    }
-    made["weekly"].add_argument(
+    parser.add_actions(_ACTIONS)["weekly"].add_argument(
         "--week", metavar="WEEK", help="an ISO week such as 2026-W46 (default: the last full week)"
     )
 

@@ -59,11 +59,7 @@ _ZONE_FILE = "/etc/localtime"
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    made = {
-        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in _ACTIONS.items()
-    }
+    made = parser.add_actions(_ACTIONS)
     for name, one in made.items():
         if name != "list":
             one.add_argument("name", metavar="NAME", help="the name of the schedule")

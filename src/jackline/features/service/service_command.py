@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 
 NEEDS_PROJECT = False  # a service belongs to a home
 INSIDE_RUN = ()
+_ACTIONS = {
+    "install": "write the unit of this home, enable it and start it",
+    "status": "show whether the unit is installed and active",
+    "remove": "stop the unit, disable it and delete it",
+}
 _LINGER = "your units stop when you log out: `loginctl enable-linger` lets them run without a login"
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    install = actions.add_parser("install", help="write the unit of this home, enable it and start it", out=parser.out)
-    install.add_argument("--no-start", action="store_true", help="only write and enable it")
-    actions.add_parser("status", help="show whether the unit is installed and active", out=parser.out)
-    actions.add_parser("remove", help="stop the unit, disable it and delete it", out=parser.out)
+    actions = parser.add_actions(_ACTIONS)
+    actions["install"].add_argument("--no-start", action="store_true", help="only write and enable it")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
 
 INSIDE_RUN = ("list", "show", "history")
-_NAMED = {
+_ACTIONS = {
+    "add": "start a run for each labelled issue, review comment, work item or ended run",
+    "list": "list all triggers",
     "show": "show what a trigger watches and starts",
     "pause": "pause a trigger",
     "resume": "resume a trigger",
@@ -48,9 +50,10 @@ _NAMED = {
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    summary = "start a run for each labelled issue, review comment, work item or ended run"
-    add = actions.add_parser("add", help=summary, description=summary, out=parser.out)
+    actions = parser.add_actions(_ACTIONS)
+    for name in ("show", "pause", "resume", "remove", "history"):
+        actions[name].add_argument("name", metavar="NAME", help="the name of the trigger")
+    add = actions["add"]
     add.add_argument("name", metavar="NAME", help="a name for the trigger")
     watched = add.add_mutually_exclusive_group(required=True)
     watched.add_argument("--issues", metavar="OWNER/REPO", help="open issues on GitHub with the label of --with-label")
@@ -73,10 +76,6 @@ def configure(parser: CommandParser) -> None:
     add_request_flags(add)
     add.takes_flags_between = True
     parser.takes_arguments = True
-    actions.add_parser("list", help="list all triggers", out=parser.out)
-    for name, text in _NAMED.items():
-        action = actions.add_parser(name, help=text, description=text, out=parser.out)
-        action.add_argument("name", metavar="NAME", help="the name of the trigger")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:

@@ -55,11 +55,7 @@ _MOST_TOKEN = 10**9
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    made = {
-        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in _ACTIONS.items()
-    }
+    made = parser.add_actions(_ACTIONS)
     _add_new(made["enqueue"])
     for name in _OF_ONE:
         if name == "answer":

@@ -44,11 +44,7 @@ _SHOWN_FILES = 5
 
 
 def configure(parser: CommandParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    made = {
-        name: actions.add_parser(name, out=parser.out, help=summary, description=summary)
-        for name, summary in _ACTIONS.items()
-    }
+    made = parser.add_actions(_ACTIONS)
     for name in ("open", "merge", "salvage"):
         made[name].add_argument("tree", metavar="NAME", help=_TREE_HELP)
     for name in ("list", "gc"):
