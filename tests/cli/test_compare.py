@@ -11,8 +11,7 @@ from jackline.domain.records import Run, RunStatus
 from jackline.domain.review_records import Verdict
 from jackline.domain.spec import Spec
 from jackline.domain.states import Proof, RunState
-from jackline.features.compare.compare_command import _format_row, _letter
-from jackline.features.compare.comparison import ComparedRun
+from jackline.features.compare.compare_command import ComparedRun, _format_row, _letter
 from jackline.formatting import measure_width
 from tests.cli.place import SAY, Place, is_one_line
 from tests.cli.test_terminal import Terminal
