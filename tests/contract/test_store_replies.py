@@ -12,7 +12,6 @@ from jackline.domain.events import Fact
 from jackline.domain.records import Call, Lease, RunStatus
 from jackline.domain.states import CallState, Decision, RunState, WaitReason, WorkStatus
 from jackline.features.notify.delivery_store import DeliveryStore
-from jackline.features.replies.read_position import ReadPosition
 from jackline.features.replies.reply_code import (
     ReplyCode,
     digest_code,
@@ -29,6 +28,7 @@ from jackline.features.replies.reply_store import (
     REFUSED,
     TAKEN,
     UNKNOWN,
+    ReadPosition,
     ReplyMessage,
     ReplyStore,
     digest_input,

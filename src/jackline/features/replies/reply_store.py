@@ -5,6 +5,7 @@ Two services that read the same topic, or one that dies and reads a message agai
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from jackline.domain.records import SubjectNotice
 from jackline.domain.states import RunState, WorkStatus
 from jackline.errors import NotFound, Refused
 from jackline.features.notify.delivery_store import PENDING, Delivery
-from jackline.features.replies.read_position import ReadPosition, format_position, parse_position
 from jackline.features.replies.reply_code import (
     ReplyCode,
     digest_code,
@@ -46,6 +46,9 @@ MOST_PER_MINUTE = 60
 TAKEN, LATE, UNKNOWN, REFUSED, BUSY = "taken", "late", "unknown", "refused", "busy"
 CLOSED = "replies.closed"
 _KEPT_MS = 30 * 86_400_000  # how long a code is remembered after it expired: until then a late reply is named as such
+_OVERLAP_S = 60
+_MOST_SEEN = 10_000
+_FASTEST_CLOCK_S = 300  # how far ahead the server's clock may be; a later time would skip what follows
 
 
 class ReplyMessage(NamedTuple):
@@ -54,6 +57,34 @@ class ReplyMessage(NamedTuple):
     id: str
     time: int  # seconds, of the server's clock
     text: str
+
+
+class ReadPosition(NamedTuple):
+    """The messages of the topic that were read. Times are seconds of the server's clock.
+
+    A server may show a message live before an earlier one, and stores both in some order: reading begins a minute
+    before the newest message, and the ids of that minute say which were read.
+    """
+
+    start: int  # messages before it are ignored
+    newest: int = 0
+    seen: tuple[tuple[str, int], ...] = ()  # ids and times of the last minute
+
+    @property
+    def since(self) -> int:
+        """From when on the server is asked for messages."""
+        return max(self.start, self.newest - _OVERLAP_S)
+
+    def is_read(self, message_id: str, time: int) -> bool:
+        """Whether a message was read before, or is older than the channel."""
+        return time < self.start or any(message_id == known for known, _ in self.seen)
+
+    def add(self, message_id: str, time: int, now: int) -> ReadPosition:
+        """The position after this message; `now` is this machine's time."""
+        newest = max(self.newest, min(time, now + _FASTEST_CLOCK_S))
+        # By the message's own time, however far ahead: the server returns it again until `since` has passed it.
+        seen = [(known, at) for known, at in self.seen if at >= newest - _OVERLAP_S]
+        return self._replace(newest=newest, seen=(*seen, (message_id, max(time, newest - _OVERLAP_S)))[-_MOST_SEEN:])
 
 
 class ReplyChannel(NamedTuple):
@@ -242,9 +273,25 @@ def _build_closed(name: str, channel: ReplyChannel, at: int) -> SubjectNotice:
 
 
 def _build_channel(since: int, cursor: str, wrong_codes: int, closed_at: int | None) -> ReplyChannel:
-    return ReplyChannel(position=parse_position(cursor, since // 1000), wrong_codes=wrong_codes, closed_at=closed_at)
+    return ReplyChannel(position=_parse_position(cursor, since // 1000), wrong_codes=wrong_codes, closed_at=closed_at)
+
+
+def _parse_position(text: str, start: int) -> ReadPosition:
+    """The stored position; a channel that never read begins at `start`."""
+    if not text:
+        return ReadPosition(start)
+    values = json.loads(text)
+    return ReadPosition(
+        start=values["start"], newest=values["newest"], seen=tuple((one, at) for one, at in values["seen"])
+    )
 
 
 def _move(statements: Statements, name: str, channel: ReplyChannel) -> None:
-    values = {"cursor": format_position(channel.position), "wrong_codes": channel.wrong_codes}
-    statements.run("move_reply_channel", {"channel": name, **values, "closed_at": channel.closed_at})
+    position = channel.position
+    values = {
+        "channel": name,
+        "cursor": json.dumps({"start": position.start, "newest": position.newest, "seen": position.seen}),
+        "wrong_codes": channel.wrong_codes,
+        "closed_at": channel.closed_at,
+    }
+    statements.run("move_reply_channel", values)
