@@ -158,7 +158,7 @@ def _try_request(home: Home, definition: TriggerDefinition) -> None:
     """Build a request as a delivery would, so that a mistake is found now; nothing is stored."""
     from jackline.app.request import build_spec
     from jackline.cli.run_args import build_request
-    from jackline.features.triggers.delivery_request import fill_arguments
+    from jackline.features.triggers.trigger_task import fill_arguments
 
     texts = {"title": "a title", "body": "a text"} if definition.kind in ON_GITHUB else {}
     sample = TriggerFinding(

@@ -6,18 +6,21 @@ leaves a delivery that the next look finishes, and two services that look at the
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app.environment import read_home_environ
-from jackline.app.own_files import find_unconfirmed
+from jackline.app.own_files import find_unconfirmed, refuse_fresh_changes
+from jackline.app.queue import enqueue
 from jackline.app.service_tasks import ServiceTask
+from jackline.cli.run_args import build_request
+from jackline.cli.stored_args import load_run_arguments, open_workspace_home
 from jackline.diagnostic_log import LOG
 from jackline.domain.records import SubjectNotice
 from jackline.domain.states import TERMINAL, RunState, WorkStatus
 from jackline.engine.github_client import GitHubFailed
 from jackline.errors import ConfigError, JacklineError, StoreError
-from jackline.features.triggers.delivery_request import create_run
 from jackline.features.triggers.github import GitHub
 from jackline.features.triggers.trigger_model import (
     CLAIMED,
@@ -33,14 +36,19 @@ from jackline.features.triggers.trigger_model import (
     TriggerFinding,
     build_item_finding,
     build_run_id,
+    build_variables,
     compute_next_poll,
+    describe_finding,
+    fill_prompt_with_finding,
     get_old_event_id,
 )
 from jackline.features.triggers.trigger_store import TriggerStore
 from jackline.features.work import work_queue
 from jackline.formatting import DAY_MS
+from jackline.policy.profiles import CI
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator
 
     from jackline.app.home import Home
@@ -71,6 +79,35 @@ def run_triggers(context: ServiceContext) -> float:
         return _IDLE_SECONDS
     watcher = TriggerWatcher(home)
     return _LOOK_SECONDS if watcher.look() else _IDLE_SECONDS
+
+
+def create_run(home: Home, trigger: Trigger, finding: TriggerFinding, run_id: str) -> None:
+    """Put the run of a finding into the queue, with the settings, task and files as they are now."""
+    definition = trigger.definition
+    given = {"profile": CI, **definition.run}
+    if definition.kind in ON_GITHUB:  # nobody is asked to approve what a stranger's text led to
+        given["profile"] = CI
+    with open_workspace_home(home, definition.workspace, given) as there:
+        args = load_run_arguments(given, definition.workspace, run_id)
+        fill_arguments(args, definition.workspace, finding)
+        refuse_fresh_changes(there, there.config.loaded_at)  # an agent may have changed them for a moment
+        enqueue(there, build_request(args, there))
+
+
+def fill_arguments(args: Namespace, workspace: str, finding: TriggerFinding) -> None:
+    """Give what was found to the task's variables, or to the prompt; a shell never sees it."""
+    if not args.task:
+        args.prompt = fill_prompt_with_finding(args.prompt or "", finding)
+        return
+    from jackline.app import tasks
+
+    task = tasks.find_task(args.task, os.path.realpath(workspace), os.environ)
+    named = {word.partition("=")[0] for word in args.var}
+    values = build_variables(finding)
+    known = {name for name in (*task.variables, *task.needs) if name in values and name not in named}
+    args.var = [*args.var, *(f"{name}={values[name]}" for name in sorted(known))]
+    if not known & finding.texts.keys():
+        args.prompt = "\n\n".join(part for part in (args.prompt or "", describe_finding(finding)) if part)
 
 
 class TriggerWatcher:
