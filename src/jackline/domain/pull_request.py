@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from jackline.digests import hash_text
+from jackline.domain.graphql_answer import get_dict, get_login, get_text, is_number, list_nodes
 from jackline.domain.limits import compute_wait
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
 from jackline.domain.spec import APPROVED, GREEN, MERGED
@@ -209,73 +210,73 @@ FIELDS = (
 def parse_pull_request(node: Mapping[str, Any]) -> PullRequestView | None:
     """A pull request from GitHub's answer; None if it is none."""
     number = node.get("number")
-    head = _get_text(node, "headRefOid")
+    head = get_text(node, "headRefOid")
     if not is_number(number) or not head:
         return None
-    reviews = _list_nodes(node, "reviews")
-    opinions = [one for one in _list_nodes(node, "latestOpinionatedReviews") if _is_persons(one)]
+    reviews = list_nodes(node, "reviews")
+    opinions = [one for one in list_nodes(node, "latestOpinionatedReviews") if _is_persons(one)]
     rollup = _find_rollup(node, head)
-    page = _get_dict(_get_dict(rollup, "contexts"), "pageInfo")
+    page = get_dict(get_dict(rollup, "contexts"), "pageInfo")
     return PullRequestView(
         number=number,
-        state=_get_text(node, "state"),
+        state=get_text(node, "state"),
         head=head,
-        url=_get_text(node, "url"),
-        decision=_get_text(node, "reviewDecision"),
+        url=get_text(node, "url"),
+        decision=get_text(node, "reviewDecision"),
         approvals=tuple(
-            _get_login(one)
+            get_login(one)
             for one in opinions
-            if _get_text(one, "state") == "APPROVED" and _get_text(_get_dict(one, "commit"), "oid") == head
+            if get_text(one, "state") == "APPROVED" and get_text(get_dict(one, "commit"), "oid") == head
         ),
-        objections=tuple(_get_login(one) for one in opinions if _get_text(one, "state") == "CHANGES_REQUESTED"),
-        checks=tuple(_parse_check(one) for one in _list_nodes(rollup, "contexts")),
-        rollup=_get_text(rollup, "state"),
-        next_checks=_get_text(page, "endCursor") if page.get("hasNextPage") is True else "",
+        objections=tuple(get_login(one) for one in opinions if get_text(one, "state") == "CHANGES_REQUESTED"),
+        checks=tuple(_parse_check(one) for one in list_nodes(rollup, "contexts")),
+        rollup=get_text(rollup, "state"),
+        next_checks=get_text(page, "endCursor") if page.get("hasNextPage") is True else "",
         remarks=tuple(_list_remarks(node, reviews)),
     )
 
 
 def _find_rollup(node: Mapping[str, Any], head: str) -> dict[str, Any]:
     """The checks of the head; those of an older commit, which GitHub may still show after a push, are left out."""
-    commits = [_get_dict(one, "commit") for one in _list_nodes(node, "commits")]
-    rollups = [_get_dict(one, "statusCheckRollup") for one in commits if _get_text(one, "oid") == head]
+    commits = [get_dict(one, "commit") for one in list_nodes(node, "commits")]
+    rollups = [get_dict(one, "statusCheckRollup") for one in commits if get_text(one, "oid") == head]
     return rollups[0] if rollups else {}
 
 
 def _parse_check(node: Mapping[str, Any]) -> CheckState:
     if node.get("__typename") == "StatusContext":
-        state = _get_text(node, "state")
+        state = get_text(node, "state")
         return CheckState(
             name=_get_name(node, "context"),
             is_over=state not in {"PENDING", "EXPECTED"},
             is_passed=state == "SUCCESS",
-            text=_get_text(node, "description"),
-            url=_get_text(node, "targetUrl"),
+            text=get_text(node, "description"),
+            url=get_text(node, "targetUrl"),
         )
     job = node.get("databaseId")
-    url = _get_text(node, "detailsUrl")
+    url = get_text(node, "detailsUrl")
     return CheckState(
         name=_get_name(node, "name"),
-        is_over=_get_text(node, "status") == "COMPLETED",
-        is_passed=_get_text(node, "conclusion") in _PASSED,
+        is_over=get_text(node, "status") == "COMPLETED",
+        is_passed=get_text(node, "conclusion") in _PASSED,
         key=str(job) if is_number(job) else "",
         job=job if is_number(job) and "/actions/" in url else 0,
-        node=_get_text(node, "id"),
+        node=get_text(node, "id"),
         url=url,
     )
 
 
 def _list_remarks(node: Mapping[str, Any], reviews: Sequence[Mapping[str, Any]]) -> list[Remark]:
-    threads = [one for one in _list_nodes(node, "reviewThreads") if one.get("isResolved") is not True]
-    inline = [comment for thread in threads for comment in _list_nodes(thread, "comments")]
-    asking = [one for one in reviews if _get_text(one, "state") in _ANSWERS]
-    found = ((COMMENT, "comment", _list_nodes(node, "comments")), (REVIEW, "review", asking), (COMMENT, "line", inline))
+    threads = [one for one in list_nodes(node, "reviewThreads") if one.get("isResolved") is not True]
+    inline = [comment for thread in threads for comment in list_nodes(thread, "comments")]
+    asking = [one for one in reviews if get_text(one, "state") in _ANSWERS]
+    found = ((COMMENT, "comment", list_nodes(node, "comments")), (REVIEW, "review", asking), (COMMENT, "line", inline))
     return [
         Remark(
             source=source,
             origin=f"{kind}-{one['databaseId']}",
-            author=_get_login(one),
-            node=_get_text(one, "id"),
+            author=get_login(one),
+            node=get_text(one, "id"),
             place=_format_place(one),
         )
         for source, kind, nodes in found
@@ -285,38 +286,14 @@ def _list_remarks(node: Mapping[str, Any], reviews: Sequence[Mapping[str, Any]])
 
 
 def _is_persons(node: Mapping[str, Any]) -> bool:
-    author = _get_dict(node, "author")
-    return author.get("__typename") == "User" and _get_text(node, "authorAssociation") in _MAY_BE_HEARD
+    author = get_dict(node, "author")
+    return author.get("__typename") == "User" and get_text(node, "authorAssociation") in _MAY_BE_HEARD
 
 
 def _format_place(node: Mapping[str, Any]) -> str:
-    path, line = _get_text(node, "path"), node.get("line")
+    path, line = get_text(node, "path"), node.get("line")
     return f"{path}:{line}" if path and isinstance(line, int) else path
 
 
-def is_number(value: object) -> TypeGuard[int]:
-    """Whether a value of an answer can be the number of something on GitHub."""
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-def _list_nodes(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    nodes = _get_dict(holder, name).get("nodes")
-    return [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
-
-
-def _get_dict(node: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = node.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _get_text(node: Mapping[str, Any], name: str) -> str:
-    value = node.get(name)
-    return value if isinstance(value, str) else ""
-
-
 def _get_name(node: Mapping[str, Any], name: str) -> str:
-    return format_line(_get_text(node, name), _MOST_NAME)
-
-
-def _get_login(node: Mapping[str, Any]) -> str:
-    return _get_text(_get_dict(node, "author"), "login")
+    return format_line(get_text(node, name), _MOST_NAME)

@@ -11,7 +11,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.pull_request import PullRequest, build_url, compute_next_look, is_number
+from jackline.domain.graphql_answer import is_number
+from jackline.domain.pull_request import PullRequest, build_url, compute_next_look
 from jackline.domain.pull_request_text import build_body, build_title
 from jackline.domain.run_inputs import OPEN, Published
 from jackline.domain.spec import DRAFT

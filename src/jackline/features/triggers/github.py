@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from jackline.domain.graphql_answer import get_dict, get_login, get_text, is_number, list_nodes
 from jackline.engine.github_client import GitHubClient, GitHubFailed
 from jackline.features.triggers.trigger_model import COMMENTS, ISSUES, TriggerFinding, build_event_id
 
@@ -85,33 +86,33 @@ class GitHub:
         except GitHubFailed as error:
             self.problems.append(f"{finding.source}: {error}")
             return None
-        plain, others = _split_names({"path": _get_text(node, "path"), "line": str(node.get("line") or "")})
+        plain, others = _split_names({"path": get_text(node, "path"), "line": str(node.get("line") or "")})
         return finding._replace(
             variables={**finding.variables, **plain},
-            texts={**finding.texts, "body": _get_text(node, "body"), **others},
+            texts={**finding.texts, "body": get_text(node, "body"), **others},
         )
 
     def _read_issues(self, place: str, label: str, answer: Mapping[str, Any]) -> list[TriggerFinding]:
         fields = f"{place}: {_ISSUES % (place, ', after: $cursor')}"
         nodes = self._read_pages(answer, (place,), fields, {place: label})
-        return [self._build_issue(node) for node in reversed(nodes) if _is_number(node.get("number"))]
+        return [self._build_issue(node) for node in reversed(nodes) if is_number(node.get("number"))]
 
     def _read_comments(self, answer: Mapping[str, Any], since: int) -> list[TriggerFinding]:
         """The comments and reviews since a time and some before, oldest first."""
 
         def is_over(page: Sequence[Mapping[str, Any]]) -> bool:
-            return not page or _parse_time(_get_text(page[-1], "updatedAt")) < since
+            return not page or _parse_time(get_text(page[-1], "updatedAt")) < since
 
         fields = _PULLS % ", after: $cursor"
         pulls = self._read_pages(answer, ("pullRequests",), fields, {}, is_over, _MOST_PULL_PAGES)
-        found = [one for pull in pulls if _is_number(pull.get("number")) for one in self._read_pull(pull, since)]
+        found = [one for pull in pulls if is_number(pull.get("number")) for one in self._read_pull(pull, since)]
         return sorted({one.delivery: one for one in found}.values(), key=lambda one: one.at)
 
     def _read_pull(self, pull: Mapping[str, Any], since: int) -> Iterator[TriggerFinding]:
         """The comments of unresolved threads and the reviews of a pull request."""
 
         def is_over(page: Sequence[Mapping[str, Any]]) -> bool:
-            return not page or _parse_time(_get_text(page[0], "createdAt")) < since
+            return not page or _parse_time(get_text(page[0], "createdAt")) < since
 
         known, place = {"pullRequest": pull}, f"pullRequest(number: {pull['number']})"
         fields = [f"{place} {{ {one % ', before: $cursor'} }}" for one in (_REVIEWS, _THREADS)]
@@ -121,21 +122,21 @@ class GitHub:
         comments = [comment for thread in unresolved for comment in self._read_thread(thread, since)]
         for kind, nodes in (("comment", comments), ("review", reviews)):
             for node in nodes:
-                if _is_number(node.get("databaseId")):
+                if is_number(node.get("databaseId")):
                     yield self._build_comment(kind, pull, node)
 
     def _read_thread(self, thread: Mapping[str, Any], since: int) -> list[dict[str, Any]]:
         """The comments of a thread: the newest hundred, if there are so many since a time."""
-        comments = _list_nodes(thread, "comments")
-        is_all = not _get_cursor(_get_holder(thread, "comments")) or not comments
-        if not is_all and _parse_time(_get_text(comments[0], "createdAt")) >= since and self._pages_left:
+        comments = list_nodes(thread, "comments")
+        is_all = not _get_cursor(get_dict(thread, "comments")) or not comments
+        if not is_all and _parse_time(get_text(comments[0], "createdAt")) >= since and self._pages_left:
             self._pages_left -= 1
             try:
-                (whole,) = self._client.read_nodes([_get_text(thread, "id")], _LONG_THREAD)
+                (whole,) = self._client.read_nodes([get_text(thread, "id")], _LONG_THREAD)
             except GitHubFailed as error:
                 self.problems.append(str(error))
             else:
-                return _list_nodes(whole, "comments")
+                return list_nodes(whole, "comments")
         return comments
 
     def _read_pages(
@@ -153,10 +154,10 @@ class GitHub:
             *parents, name = path
             holder = answer
             for parent in parents:
-                holder = _get_holder(holder, parent)
-            page = _list_nodes(holder, name)
+                holder = get_dict(holder, parent)
+            page = list_nodes(holder, name)
             nodes += page
-            cursor = _get_cursor(_get_holder(holder, name))
+            cursor = _get_cursor(get_dict(holder, name))
             if is_last or not cursor or is_over(page) or not self._pages_left:
                 break
             self._pages_left -= 1
@@ -172,24 +173,24 @@ class GitHub:
         return TriggerFinding(
             delivery=build_event_id(self.repository, f"issue-{number}"),
             variables={"repository": self.repository, "number": number, "url": _get_url(node)},
-            texts={"title": _get_text(node, "title")},
-            author=_get_login(node),
-            node=_get_text(node, "id"),
+            texts={"title": get_text(node, "title")},
+            author=get_login(node),
+            node=get_text(node, "id"),
             source=f"issue #{number} of {self.repository}",
         )
 
     def _build_comment(self, kind: str, pull: Mapping[str, Any], node: Mapping[str, Any]) -> TriggerFinding:
         number = str(pull["number"])
         what = "a review comment" if kind == "comment" else "a review"
-        plain, others = _split_names({"branch": _get_text(pull, "headRefName")})
+        plain, others = _split_names({"branch": get_text(pull, "headRefName")})
         return TriggerFinding(
             delivery=build_event_id(self.repository, f"{kind}-{node['databaseId']}"),
             variables={"repository": self.repository, "number": number, "url": _get_url(node), **plain},
-            texts={"title": _get_text(pull, "title"), **others},
-            author=_get_login(node),
-            node=_get_text(node, "id"),
+            texts={"title": get_text(pull, "title"), **others},
+            author=get_login(node),
+            node=get_text(node, "id"),
             source=f"{what} on pull request #{number} of {self.repository}",
-            at=_parse_time(_get_text(node, "createdAt")),
+            at=_parse_time(get_text(node, "createdAt")),
         )
 
 
@@ -199,34 +200,14 @@ def _split_names(names: Mapping[str, str]) -> tuple[dict[str, str], dict[str, st
     return plain, {name: text for name, text in names.items() if text and name not in plain}
 
 
-def _get_holder(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = holder.get(name)
-    return value if isinstance(value, dict) else {}
-
-
 def _get_cursor(connection: Mapping[str, Any]) -> str:
     """Where the next page begins; empty if there is none."""
-    page = _get_holder(connection, "pageInfo")
-    return _get_text(page, "cursor") if page.get("more") is True else ""
-
-
-def _list_nodes(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    nodes = _get_holder(holder, name).get("nodes")
-    return [node for node in nodes if isinstance(node, dict)] if isinstance(nodes, list) else []
-
-
-def _get_text(node: Mapping[str, Any], name: str) -> str:
-    value = node.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _get_login(node: Mapping[str, Any]) -> str:
-    author = node.get("author")
-    return _get_text(author, "login") if isinstance(author, dict) else ""
+    page = get_dict(connection, "pageInfo")
+    return get_text(page, "cursor") if page.get("more") is True else ""
 
 
 def _get_url(node: Mapping[str, Any]) -> str:
-    url = _get_text(node, "url")
+    url = get_text(node, "url")
     return url if url.startswith("https://") and url.isascii() and url.isprintable() and " " not in url else ""
 
 
@@ -237,7 +218,3 @@ def _parse_time(text: str) -> int:
         return round(datetime.fromisoformat(text).timestamp() * 1000)
     except ValueError:
         return 0
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
