@@ -14,7 +14,7 @@ from jackline.domain.states import Role, RunState
 from jackline.errors import Refused, UsageError
 from jackline.features.bridge.bridge_access import add_messages
 from jackline.features.bridge.bridge_message import LONGEST_CONTENT, MOST_MESSAGES, MOST_UNREAD, NewMessage
-from jackline.features.bridge.bridge_store import BridgeStore, Inflow
+from jackline.features.bridge.bridge_store import BridgeStore, UnreadMessages
 from jackline.store.models import RunChange
 from jackline.store.store import Store
 from tests.support.stores import AT, by_hand, claimed, made
@@ -34,7 +34,7 @@ def send(bridge: BridgeStore, text: str, to: str = "worker", sender: str = "pers
     return bridge.send(RUN, sender, NewMessage(to, text, **more), AT)[0].number
 
 
-def texts(inflow: Inflow) -> list[str]:
+def texts(inflow: UnreadMessages) -> list[str]:
     return [one.message.content for one in inflow.messages]
 
 
@@ -69,8 +69,8 @@ def test_messages_come_in_order_and_again_until_they_are_acknowledged(bridge: Br
         True,
     )
     assert texts(bridge.receive(RUN, "worker", 2, AT)) == ["three"]
-    assert bridge.receive(RUN, "worker", 3, AT) == Inflow((), 0)
-    assert bridge.receive(RUN, "worker", 2, AT) == Inflow((), 0), "an older number takes nothing back"
+    assert bridge.receive(RUN, "worker", 3, AT) == UnreadMessages((), 0)
+    assert bridge.receive(RUN, "worker", 2, AT) == UnreadMessages((), 0), "an older number takes nothing back"
     send(bridge, "four")
     assert texts(bridge.receive(RUN, "worker", 3, AT)) == ["four"], "an acknowledgement may be repeated"
 

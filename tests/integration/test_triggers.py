@@ -15,7 +15,7 @@ from jackline.app.request import Request
 from jackline.domain.quoted_text import quote_text
 from jackline.domain.states import WorkStatus
 from jackline.features.triggers import trigger_model, trigger_task
-from jackline.features.triggers.github import GitHub
+from jackline.features.triggers.github_events import GitHubEvents
 from jackline.features.triggers.trigger_model import (
     COMMENTS,
     ISSUES,
@@ -251,7 +251,7 @@ def test_one_poll_reads_so_many_pages(home: Home, tmp_path: Path, github: GitHub
         github.add_issue(number, "mallory", "agent")
     add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent")
     trigger = TriggerStore(home.store()).get("garden")
-    found = GitHub(github.repository, os.environ).find([trigger])
+    found = GitHubEvents(github.repository, os.environ).find([trigger])
     assert (len(found["garden"]), github.count("/graphql")) == (2000, 20)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.domain.records import Run
     from jackline.features.bridge.bridge_message import BridgeMessage, BridgeReader, NewMessage
-    from jackline.features.bridge.bridge_store import Inflow
+    from jackline.features.bridge.bridge_store import UnreadMessages
     from jackline.store.store import Store
 
 FILE = "bridge.jsonl"  # of the run's folder: its messages with the field names of the predecessor
@@ -32,7 +32,7 @@ def send_message(home: Home, run_id: str, sender: str, new: NewMessage) -> tuple
     return BridgeStore(home.store(create=True)).send(run_id, sender, new, clock.wall_ms())
 
 
-def receive_messages(home: Home, run_id: str, reader: str, ack: int) -> Inflow:
+def receive_messages(home: Home, run_id: str, reader: str, ack: int) -> UnreadMessages:
     """Acknowledge the messages up to `ack`, and get the unread ones.
 
     Refused while another process of this name has messages that it did not acknowledge.

@@ -51,7 +51,7 @@ class ReceivedMessage(NamedTuple):
     is_repeated: bool  # it was given before, and not acknowledged
 
 
-class Inflow(NamedTuple):
+class UnreadMessages(NamedTuple):
     """What a reader gets: the oldest unread messages, and how many more there are."""
 
     messages: tuple[ReceivedMessage, ...]
@@ -79,13 +79,13 @@ class BridgeStore(StorePart):
         wanted = new._replace(content=content, dedupe_key=clean(new.dedupe_key))
         return self._driver.write(lambda statements: self._send(statements, run_id, sender, wanted, at))
 
-    def receive(self, run_id: str, name: str, ack: int, at: int) -> Inflow:
+    def receive(self, run_id: str, name: str, ack: int, at: int) -> UnreadMessages:
         """Acknowledge all messages up to `ack` (0: none), and give the oldest unread ones.
 
         UsageError if `ack` was never given to this reader.
         """
 
-        def receive(statements: Statements) -> Inflow:
+        def receive(statements: Statements) -> UnreadMessages:
             reader = _lock_reader(statements, run_id, name, at)
             if ack > max(reader.given, reader.prompted):
                 raise UsageError(f"message {ack} was not delivered to {name}: acknowledge only what you received")
@@ -108,10 +108,10 @@ class BridgeStore(StorePart):
         if self.count_unread(run_id, name):
             self._driver.write(mark)
 
-    def give_in_prompt(self, run_id: str, name: str, turn: int, at: int) -> Inflow:
+    def give_in_prompt(self, run_id: str, name: str, turn: int, at: int) -> UnreadMessages:
         """Give the unread messages to the prompt of a turn; they are unread again if that turn never begins."""
 
-        def give(statements: Statements) -> Inflow:
+        def give(statements: Statements) -> UnreadMessages:
             reader = _lock_reader(statements, run_id, name, at)
             done = max(reader.acknowledged, _read_prompted(statements, reader, must_have_begun=True))
             inflow = _read_unread(statements, reader, done)
@@ -120,7 +120,7 @@ class BridgeStore(StorePart):
             _move_reader(statements, reader, moved)
             return inflow
 
-        return self._driver.write(give) if self.count_messages(run_id) else Inflow((), 0)
+        return self._driver.write(give) if self.count_messages(run_id) else UnreadMessages((), 0)
 
     def join(self, run_id: str, name: str, at: int) -> BridgeReader:
         """Add an agent from outside, who reads what is sent from now on; joining again changes nothing."""
@@ -254,7 +254,7 @@ def _read_prompted(statements: Statements, reader: BridgeReader, *, must_have_be
     return reader.prompted if row and (row[0] or not must_have_begun) else 0
 
 
-def _read_unread(statements: Statements, reader: BridgeReader, after: int) -> Inflow:
+def _read_unread(statements: Statements, reader: BridgeReader, after: int) -> UnreadMessages:
     """The oldest unread messages after this number, as many as fit."""
     values = {"run_id": reader.run_id, "reader": reader.name, "after": after}
     rows = statements.all("unread_bridge_messages", {**values, "limit": MOST_RECEIVED})
@@ -266,7 +266,7 @@ def _read_unread(statements: Statements, reader: BridgeReader, after: int) -> In
             break
         messages.append(ReceivedMessage(message, is_repeated=message.number <= max(reader.given, reader.prompted)))
     row = statements.one("count_unread_bridge_messages", values)
-    return Inflow(tuple(messages), (int(row[0]) if row else 0) - len(messages))
+    return UnreadMessages(tuple(messages), (int(row[0]) if row else 0) - len(messages))
 
 
 def _count_unread(statements: Statements, run_id: str, name: str) -> int:

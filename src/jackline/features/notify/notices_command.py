@@ -120,7 +120,7 @@ def _deliver(home: Home, out: Output) -> int:
 
 
 def _print_missing(home: Home, text: str, out: Output) -> int:
-    from jackline.features.notify.missing import list_missing
+    from jackline.features.notify.missing_reports import list_missing
 
     now = clock.wall_ms()
     try:

@@ -67,7 +67,7 @@ def _find_lost(home: Home) -> Iterator[str]:
             yield attempt.run_id
 
 
-class Report(Protocol):
+class EventReporter(Protocol):
     """Reports an event of the service."""
 
     def __call__(self, event: str, text: str, **facts: object) -> None:
@@ -137,7 +137,7 @@ class BatchPlaces:
 class Dispatcher:
     """The runs of one service."""
 
-    def __init__(self, home: Home, slots: int, report: Report, on_change: Callable[[], None]) -> None:
+    def __init__(self, home: Home, slots: int, report: EventReporter, on_change: Callable[[], None]) -> None:
         """`on_change` is called after the work on a run has ended, and may be called from any thread."""
         self._home, self._slots, self._report, self._on_change = home, slots, report, on_change
         self._lock = threading.Lock()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from jackline.app.home import Home
     from jackline.app.service_tasks import ServiceContext
-    from jackline.features.service.dispatcher import Report
+    from jackline.features.service.dispatcher import EventReporter
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0  # of a task that failed
 _RENEW_SECONDS = 30.0
@@ -87,7 +87,7 @@ class TaskContext:
 class Service:
     """One service of a home."""
 
-    def __init__(self, home: Home, options: ServiceOptions, report: Report, on_idle: Callable[[], None]) -> None:
+    def __init__(self, home: Home, options: ServiceOptions, report: EventReporter, on_idle: Callable[[], None]) -> None:
         """`on_idle` is called when the work on a run has ended, from its thread."""
         self.id = new_id()
         self._home, self._options, self._report, self._on_idle = home, options, report, on_idle

@@ -21,7 +21,7 @@ from jackline.domain.records import SubjectNotice
 from jackline.domain.states import TERMINAL, RunState, WorkStatus
 from jackline.engine.github_client import GitHubFailed
 from jackline.errors import ConfigError, JacklineError, StoreError
-from jackline.features.triggers.github import GitHub
+from jackline.features.triggers.github_events import GitHubEvents
 from jackline.features.triggers.trigger_model import (
     CLAIMED,
     ENDED,
@@ -316,7 +316,7 @@ class TriggerWatcher:
         ):
             return
         try:
-            github = GitHub(repository, read_home_environ(self._home.config))
+            github = GitHubEvents(repository, read_home_environ(self._home.config))
             found = github.find(triggers)
             for trigger in triggers:
                 self._start_all(trigger, self._select_allowed(trigger, github, found[trigger.name]))
@@ -339,7 +339,7 @@ class TriggerWatcher:
             self._store.end_poll(trigger.name, next_at, failures, why, notice)
 
     def _select_allowed(
-        self, trigger: Trigger, github: GitHub, findings: list[TriggerFinding]
+        self, trigger: Trigger, github: GitHubEvents, findings: list[TriggerFinding]
     ) -> Iterator[TriggerFinding]:
         """The findings whose author is on the list, first, or may write to the repository, with their texts.
 

@@ -37,8 +37,8 @@ _MOST_PULL_PAGES = 5  # of pull requests, each as expensive as ten usual request
 _MOST_UNKNOWN = 5  # people about whom gh cannot tell, in one poll
 
 
-class GitHub:
-    """One repository on GitHub, asked through `gh`, which knows the person's login, for one poll.
+class GitHubEvents:
+    """The events of one repository on GitHub, asked through `gh`, which knows the person's login, for one poll.
 
     Anybody can write there: what cannot be read about one event is one of the `problems`, and does not keep the others
     from starting.
