@@ -126,10 +126,10 @@ def _load_changes(home: Home, run: Run) -> Changes:
     if changes.commits or run.status.proof is not Proof.PROVED or not run.status.tree:
         return changes
     from jackline.engine.git import Git
-    from jackline.engine.review_copy import WorkTrees
+    from jackline.engine.work_trees import WorkTrees
 
     folder = home.folder(run.id)
-    counted = WorkTrees(Git(workspace=folder, env=os.environ), run.id, folder, "").count_changes(run.status.tree)
+    counted = WorkTrees(Git(workspace=folder, env=os.environ), folder).count_changes(run.status.tree)
     if counted is None:
         return changes
     return changes._replace(files_changed=counted.files, insertions=counted.insertions, deletions=counted.deletions)
