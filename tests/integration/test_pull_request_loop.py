@@ -135,6 +135,19 @@ def test_names_of_checks_are_quoted_and_each_of_two_with_the_same_name_is_heard(
     assert not any("The host says" in part for part in outside)
 
 
+def test_a_check_that_has_just_passed_may_be_the_first_of_several(garden: Garden) -> None:
+    assert garden.begin(until="green").code == CI
+    garden.forge.add_check(garden.pushed[0], "build", "SUCCESS", ago=0)
+    resumed = garden.resume()
+    assert resumed.code == CI, resumed
+    assert "1 check passed; waiting a minute" in resumed.out + resumed.err
+    garden.forge.add_check(garden.pushed[0], "test", "FAILURE", log="leaf 1 is brown", ago=0)
+    assert garden.resume().code == CI
+    assert garden.type("show", RUN, "--json").json["iteration"] == 2
+    garden.forge.add_check(garden.pushed[1], "build", "SUCCESS")
+    assert garden.resume().code == 0
+
+
 def test_one_failure_among_more_checks_than_a_page_holds_is_red(garden: Garden) -> None:
     assert garden.begin(until="green").code == CI
     for number in range(200):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +37,16 @@ class PullRequestServer(GitHubServer):
     # what happens on the server
 
     def add_check(
-        self, commit: str, name: str, conclusion: str = "", log: str = "", *, is_another: bool = False
+        self, commit: str, name: str, conclusion: str = "", log: str = "", *, is_another: bool = False, ago: int = 3600
     ) -> None:
-        """A check of a commit, which replaces the one of this name; without a conclusion it is running."""
+        """A check that replaces the one of this name. It ended `ago` seconds ago, or has no conclusion."""
         self._last += 1
         self.logs[self._last] = log
         url = f"https://{self.git.host}/octo/garden/actions/runs/1/job/{self._last}"
         status = "COMPLETED" if conclusion else "IN_PROGRESS"
         found = {"__typename": "CheckRun", "databaseId": self._last, "name": name, "status": status}
         found |= {"id": f"N{self._last}", "conclusion": conclusion or None, "detailsUrl": url}
+        found["completedAt"] = _format_time(datetime.now(UTC) - timedelta(seconds=ago)) if conclusion else None
         others = [one for one in self.checks.get(commit, []) if is_another or one["name"] != name]
         self.checks[commit] = [*others, found]
 
@@ -105,7 +106,7 @@ class PullRequestServer(GitHubServer):
         self.opened.append(given)
         number = len(self.forge) + 1
         url = f"https://{self.git.host}/octo/garden/pull/{number}"
-        at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        at = _format_time(datetime.now(UTC))
         pull = {"number": number, "id": f"P{number}", "url": url, "state": "OPEN", "createdAt": at}
         pull |= {"headRefName": given["headRefName"], "baseRefName": given["baseRefName"], "reviewDecision": None}
         pull |= {"isDraft": given.get("draft", False), "isCrossRepository": False, "comments": [], "reviews": []}
@@ -131,6 +132,10 @@ class PullRequestServer(GitHubServer):
             "latestOpinionatedReviews": {"nodes": list(opinions.values())},  # of strangers, too
             "reviewThreads": {"nodes": []},
         }
+
+
+def _format_time(at: datetime) -> str:
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def _build_missing(number: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from jackline.domain.pull_request import (
     NO_CHECKS_MS,
+    SETTLED_MS,
     CheckState,
     Feedback,
     PullRequest,
@@ -24,6 +25,7 @@ from jackline.domain.spec import APPROVED, GREEN, MERGED
 from tests.support.pull_requests import AT, HEAD, URL, build_pull_request
 
 PASSED = CheckState("build", is_over=True, is_passed=True)
+FRESH = CheckState("first of many", is_over=True, is_passed=True, ended_at=AT - SETTLED_MS + 1)
 FAILED = CheckState("lint", is_over=True, is_passed=False)
 RUNNING = CheckState("slow", is_over=False, is_passed=False)
 REMARK = Remark("comment", "comment-1", "ada", text="Greener, please.")
@@ -39,6 +41,10 @@ def judge(until: str = GREEN, at: int = AT, told: tuple[str, ...] = (), **view: 
     ("until", "view", "state"),
     [
         (GREEN, {"checks": (PASSED,)}, REACHED),
+        (GREEN, {"checks": (PASSED._replace(ended_at=AT - SETTLED_MS),)}, REACHED),
+        *((until, {"checks": (PASSED, FRESH), "decision": "APPROVED"}, OPEN) for until in (GREEN, APPROVED)),
+        (GREEN, {"checks": (FRESH, FAILED)}, RED),
+        (GREEN, {"checks": (PASSED._replace(ended_at=AT + 1000),)}, OPEN),
         (GREEN, {"checks": (PASSED, RUNNING)}, OPEN),
         (GREEN, {"checks": (PASSED, FAILED)}, RED),
         (GREEN, {"checks": (RUNNING, FAILED)}, OPEN),  # all that fails is repaired at once

@@ -25,6 +25,16 @@ def get_text(node: Mapping[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def get_time(node: Mapping[str, Any], name: str) -> int:
+    """A time in milliseconds; 0 if it is none."""
+    from datetime import datetime
+
+    try:
+        return round(datetime.fromisoformat(get_text(node, name)).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return 0
+
+
 def get_login(node: Mapping[str, Any]) -> str:
     """The login of an author; empty if the account is gone."""
     return get_text(get_dict(node, "author"), "login")

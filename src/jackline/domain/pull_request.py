@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jackline.digests import hash_text
-from jackline.domain.graphql_answer import get_dict, get_login, get_text, is_number, list_nodes
+from jackline.domain.graphql_answer import get_dict, get_login, get_text, get_time, is_number, list_nodes
 from jackline.domain.limits import compute_wait
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
 from jackline.domain.spec import APPROVED, GREEN, MERGED
@@ -19,6 +19,7 @@ FIRST_LOOK_MS = 60_000
 _LONGEST_WAIT_MS = 600_000
 _MOST_NAME = 80  # characters of a check's name
 _MOST_NAMED = 3  # checks or people in a message
+SETTLED_MS = 60_000  # after a check; within it, CI registers the jobs that waited for it
 NO_CHECKS_MS = 900_000  # after which a commit without any check will not get one
 _ALL_PASSED = "SUCCESS"
 _PASSED = frozenset({"SUCCESS", "NEUTRAL", "SKIPPED"})
@@ -80,6 +81,7 @@ class CheckState(NamedTuple):
     node: str = ""  # its GraphQL id, by which its report can be read
     text: str = ""  # its description
     url: str = ""
+    ended_at: int = 0  # 0: unknown
 
 
 class Remark(NamedTuple):
@@ -166,6 +168,9 @@ def _judge_finished(known: PullRequest, view: PullRequestView, until: str, at: i
         said = format_line(view.rollup, _MOST_NAME) or "nothing"
         detail = f"no check that GitHub lists has failed, but its summary of all checks is {said}"
         return PullRequestVerdict(OPEN, f"{known.url}: {detail}")
+    if any(abs(at - check.ended_at) < SETTLED_MS for check in view.checks):  # GitHub's clock may be ahead of this one
+        passed = pluralize(len(view.checks), "check")
+        return PullRequestVerdict(OPEN, f"{known.url}: {passed} passed; waiting a minute for checks that follow them")
     if until == APPROVED:
         is_approved = view.decision == "APPROVED" or (
             not view.decision and bool(view.approvals) and not view.objections
@@ -193,8 +198,8 @@ _COMMENT = "id databaseId author { __typename login } authorAssociation"
 _CHECKS = (
     "commits(last: 1) {{ nodes {{ commit {{ oid statusCheckRollup {{ state contexts({}) {{ "
     "pageInfo {{ hasNextPage endCursor }} nodes {{ __typename "
-    "... on CheckRun {{ id databaseId name status conclusion detailsUrl }} "
-    "... on StatusContext {{ context state description targetUrl }} }} }} }} }} }} }}"
+    "... on CheckRun {{ id databaseId name status conclusion completedAt detailsUrl }} "
+    "... on StatusContext {{ context state createdAt description targetUrl }} }} }} }} }} }} }}"
 )
 CHECK_FIELDS = f"number headRefOid {_CHECKS.format('first: 100, after: $after')}"  # of a page after the first
 FIELDS = (
@@ -252,6 +257,7 @@ def _parse_check(node: Mapping[str, Any]) -> CheckState:
             is_passed=state == "SUCCESS",
             text=get_text(node, "description"),
             url=get_text(node, "targetUrl"),
+            ended_at=get_time(node, "createdAt"),
         )
     job = node.get("databaseId")
     url = get_text(node, "detailsUrl")
@@ -263,6 +269,7 @@ def _parse_check(node: Mapping[str, Any]) -> CheckState:
         job=job if is_number(job) and "/actions/" in url else 0,
         node=get_text(node, "id"),
         url=url,
+        ended_at=get_time(node, "completedAt"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.graphql_answer import get_dict, get_login, get_text, is_number, list_nodes
+from jackline.domain.graphql_answer import get_dict, get_login, get_text, get_time, is_number, list_nodes
 from jackline.engine.github_client import GitHubClient, GitHubFailed
 from jackline.features.triggers.trigger_model import COMMENTS, ISSUES, TriggerFinding, build_event_id
 
@@ -101,7 +101,7 @@ class GitHubEvents:
         """The comments and reviews since a time and some before, oldest first."""
 
         def is_over(page: Sequence[Mapping[str, Any]]) -> bool:
-            return not page or _parse_time(get_text(page[-1], "updatedAt")) < since
+            return not page or get_time(page[-1], "updatedAt") < since
 
         fields = _PULLS % ", after: $cursor"
         pulls = self._read_pages(answer, ("pullRequests",), fields, {}, is_over, _MOST_PULL_PAGES)
@@ -112,7 +112,7 @@ class GitHubEvents:
         """The comments of unresolved threads and the reviews of a pull request."""
 
         def is_over(page: Sequence[Mapping[str, Any]]) -> bool:
-            return not page or _parse_time(get_text(page[0], "createdAt")) < since
+            return not page or get_time(page[0], "createdAt") < since
 
         known, place = {"pullRequest": pull}, f"pullRequest(number: {pull['number']})"
         fields = [f"{place} {{ {one % ', before: $cursor'} }}" for one in (_REVIEWS, _THREADS)]
@@ -129,7 +129,7 @@ class GitHubEvents:
         """The comments of a thread: the newest hundred, if there are so many since a time."""
         comments = list_nodes(thread, "comments")
         is_all = not _get_cursor(get_dict(thread, "comments")) or not comments
-        if not is_all and _parse_time(get_text(comments[0], "createdAt")) >= since and self._pages_left:
+        if not is_all and get_time(comments[0], "createdAt") >= since and self._pages_left:
             self._pages_left -= 1
             try:
                 (whole,) = self._client.read_nodes([get_text(thread, "id")], _LONG_THREAD)
@@ -190,7 +190,7 @@ class GitHubEvents:
             author=get_login(node),
             node=get_text(node, "id"),
             source=f"{what} on pull request #{number} of {self.repository}",
-            at=_parse_time(get_text(node, "createdAt")),
+            at=get_time(node, "createdAt"),
         )
 
 
@@ -209,12 +209,3 @@ def _get_cursor(connection: Mapping[str, Any]) -> str:
 def _get_url(node: Mapping[str, Any]) -> str:
     url = get_text(node, "url")
     return url if url.startswith("https://") and url.isascii() and url.isprintable() and " " not in url else ""
-
-
-def _parse_time(text: str) -> int:
-    from datetime import datetime
-
-    try:
-        return round(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        return 0
