@@ -17,10 +17,13 @@ from jackline.cli.resume_args import add_amendment_arguments, build_amendment, h
 from jackline.cli.run_choice import find_resumable_run
 from jackline.clock import wall_ms
 from jackline.domain.amendment import suggest_totals
-from jackline.domain.states import EXIT_PERSON, RunState, WaitReason
+from jackline.domain.ids import repository_id
+from jackline.domain.states import EXIT_INTERRUPTED, EXIT_PERSON, RunState, WaitReason
 from jackline.domain.task import INTERACTIVE
-from jackline.errors import Refused, UsageError
-from jackline.formatting import format_local, pluralize
+from jackline.errors import JacklineError, Refused, StoreError, UsageError
+from jackline.formatting import format_line, format_local, pluralize
+from jackline.store.models import RunQuery
+from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,9 +32,12 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
     from jackline.domain.records import Run
+    from jackline.store.models import RunSummary
 
 WORKS_ON_RUNS = True  # notices are delivered when it is done
 INSIDE_RUN = ()
+_MOST_LOST = 10_000
+_PROMPT_CHARS = 60
 
 
 def configure(parser: CommandParser) -> None:
@@ -101,17 +107,47 @@ def _note_limit(home: Home, run: Run, out: Output) -> None:
 
 
 def _resume_lost(args: Namespace, home: Home, out: Output) -> int:
-    from jackline.cli.resume_lost import resume_lost_runs
+    """Continue the lost runs, oldest first; return the exit code of the first that did not succeed, else 0.
+
+    A run that fails, waits or cannot be continued does not stop the next one; a signal stops them all.
+    """
+    from jackline.app.lost_runs import list_lost
 
     if args.run is not None or not args.lost or has_amendment(args):
         raise UsageError("--lost takes no run, message or change; --all-repos: the lost runs of every repository")
-    return resume_lost_runs(
-        home,
-        out,
-        lambda run: args.yes or _is_confirmed(run, home, out),
-        all_repos=args.all_repos,
-        on_ask=args.on_ask,
-    )
+    repository = None if args.all_repos else repository_id(find_repository(os.getcwd()))
+    lost = list_lost(home, RunQuery(repository=repository, limit=_MOST_LOST))[::-1]
+    if not lost:
+        where = "" if args.all_repos else " in this repository; --all-repos looks in every one"
+        out.print_note(f"no lost runs{where}")
+        return 0
+    codes: list[int] = []
+    with Interrupts() as interrupts:
+        for row in lost:
+            if interrupts.is_interrupted:
+                codes.append(EXIT_INTERRUPTED)
+                break
+            codes.append(_resume_lost_run(args, home, row, out, interrupts))
+    if len(lost) > 1:
+        failed = sum(code != 0 for code in codes)
+        out.print_note(f"{pluralize(len(lost), 'lost run')}, {len(codes) - failed} succeeded")
+    return next((code for code in codes if code), 0)
+
+
+def _resume_lost_run(args: Namespace, home: Home, row: RunSummary, out: Output, interrupts: Interrupts) -> int:
+    try:
+        run = home.find(row.id)
+        if not home.explain_loss(run):
+            out.print_note(f"run {run.id} was taken up by another process in the meantime")
+            return 0
+        out.print_note(f"resuming lost run #{run.number} ({run.id}): {format_line(run.spec.prompt, _PROMPT_CHARS)}")
+        if not (args.yes or _is_confirmed(run, home, out)):
+            return EXIT_PERSON
+        return follow_run.follow_run(home, run, out, interrupts, args.on_ask)
+    except StoreError:  # it would stop the next one, too
+        raise
+    except JacklineError as error:
+        return out.print_error(str(error), error.exit_code)
 
 
 def _has_spent_budget(run: Run) -> bool:
