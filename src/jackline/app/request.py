@@ -21,9 +21,12 @@ from jackline.domain.spec import (
     ALL_PASS,
     ANY_PASS,
     APPROVED,
+    CLAUDEX,
+    CLAUDEX_AGENTS,
     DRAFT,
     GREEN,
     MERGED,
+    NO_REVIEW,
     READY,
     AgentOptions,
     Spec,
@@ -55,8 +58,6 @@ _LAST_OLD_FIELD = "allowed"
 _TIMEOUTS, _OLD_TIMEOUTS = (0, 900_000), (900_000, 600_000)  # the defaults per turn and idle, now and before 0009
 _NEW_ID = "new"  # of a run that is planned, and not created
 _LISTS = ("fallback", "allow", "labels", "copy", "review")  # fields that hold several names
-NO_REVIEW = "none"  # in place of reviewers
-_PAIR, _BOTH = "claudex", ("claude", "codex")
 _NAMES = "use up to 64 letters, digits, '.', '_' and '-'"
 
 
@@ -246,7 +247,7 @@ def _choose_reviewers(request: Request, home: Home) -> tuple[str, ...]:
         raise UsageError(f"{flag} needs reviewers: name them with --review")
     if request.review_mode not in {"", ALL_PASS, ANY_PASS}:
         raise UsageError(f"the review mode '{request.review_mode}' is unknown: use {ALL_PASS} or {ANY_PASS}")
-    named = (one for name in request.review for one in (_BOTH if name == _PAIR else (name,)))
+    named = (one for name in request.review for one in (CLAUDEX_AGENTS if name == CLAUDEX else (name,)))
     return tuple(agents.expand_account(home, agents.name_account(home.config, name))[0] for name in named)
 
 

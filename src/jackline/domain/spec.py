@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 REPORT, INSIST = "report", "insist"  # what a run does with a read or a local call that a crash interrupted
+NO_REVIEW = "none"  # in place of reviewers
+CLAUDEX, CLAUDEX_AGENTS = "claudex", ("claude", "codex")  # one word for two reviewers
 ALL_PASS, ANY_PASS = "all", "any"  # review modes: which of the reviewers have to pass
 READY, DRAFT = "ready", "draft"  # kinds of pull requests
 GREEN, APPROVED, MERGED = "green", "approved", "merged"  # what a run may wait for

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.events import NOTHING
 from jackline.domain.records import Run, Turn
 from jackline.domain.run_totals import NO_CALLS, Tally, compute_run_cost
-from jackline.domain.spec import Spec
+from jackline.domain.spec import CLAUDEX, CLAUDEX_AGENTS, NO_REVIEW, Spec
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.errors import UsageError
 from jackline.exports import record_json
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 FILE = "manifest.json"
 DONE_SIGNAL = "DONE"  # for the end of a turn, if the run asks for no signal
-SINGLE = "none"
-BOTH = "claudex"  # claude and codex review
 COMPLETE = frozenset({"completed", "failed", "cancelled"})
 _OMIT_EMPTY = frozenset(
     {
@@ -43,7 +41,6 @@ _STATES = {
     RunState.FAILED: "failed",
     RunState.CANCELLED: "cancelled",
 }
-_BOTH_AGENTS = {"claude", "codex"}
 # These waits end without any input.
 _WAITS_WITHOUT_INPUT = frozenset({WaitReason.LIMIT, WaitReason.RETRY, WaitReason.DEPENDENCY, WaitReason.CI})
 
@@ -85,7 +82,7 @@ class Manifest(NamedTuple):
     @property
     def is_single_agent(self) -> bool:
         """Whether no second agent reviews the work."""
-        return self.review_mode in {"", SINGLE}
+        return self.review_mode in {"", NO_REVIEW}
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON values in the predecessor's order, without empty optional fields."""
@@ -147,9 +144,9 @@ def build_manifest(
 
 def format_review_mode(spec: Spec) -> str:
     """Return who reviews, in the predecessor's words; agents that it did not know by their names."""
-    if len(spec.review) == len(_BOTH_AGENTS) and set(spec.review) == _BOTH_AGENTS:
-        return BOTH
-    return ",".join(spec.review) or SINGLE
+    if sorted(spec.review) == sorted(CLAUDEX_AGENTS):
+        return CLAUDEX
+    return ",".join(spec.review) or NO_REVIEW
 
 
 def format_failure(run: Run) -> str:
