@@ -44,12 +44,10 @@ def _has_evidence(login: LoginFacts, environ: Mapping[str, str]) -> bool:
     folder = os.path.join(named, login.below) if named else os.path.join(paths.find_user_home(environ), login.folder)
     if any(os.path.exists(os.path.join(folder, name)) for name in login.files):
         return True
-    return bool(login.config) and _names_provider(os.path.join(folder, login.config))
-
-
-def _names_provider(path: str) -> bool:
-    """Whether the settings name a provider of their own, which needs no login."""
-    return _OWN_PROVIDER.search(_read_start(path)) is not None
+    if not login.config:
+        return False
+    # The settings may name a provider of their own, which needs no login.
+    return _OWN_PROVIDER.search(_read_start(os.path.join(folder, login.config))) is not None
 
 
 def _has_project_credentials(login: LoginFacts, workspace: str) -> bool:

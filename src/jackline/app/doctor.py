@@ -38,8 +38,10 @@ class DoctorFinding(NamedTuple):
 
 def check_installation(home: Home) -> Iterator[DoctorFinding]:
     """Check everything, the quick parts first."""
+    import sqlite3
+
     yield DoctorFinding(part="python", state=OK, found=f"{sys.version.split()[0]} ({sys.executable})")
-    yield _check_sqlite()
+    yield DoctorFinding(part="sqlite", state=OK, found=sqlite3.sqlite_version)
     yield _check_git()
     yield _check_tmux()
     yield _check_folder(home)
@@ -56,12 +58,6 @@ def check_installation(home: Home) -> Iterator[DoctorFinding]:
     yield from _check_agents(home)
     for findings in call_hook("doctor_findings", home):
         yield from findings
-
-
-def _check_sqlite() -> DoctorFinding:
-    import sqlite3
-
-    return DoctorFinding(part="sqlite", state=OK, found=sqlite3.sqlite_version)
 
 
 def _check_git() -> DoctorFinding:

@@ -175,7 +175,8 @@ def _build_item_question(home: Home, entry: InboxEntry, run: Run | None) -> Ques
         return "stored"
 
     def find_change() -> str:
-        if all(one.item_id != entry.item_id for one in _list_item_entries(home)):
+        open_entries = [one for entries in call_hook("inbox_entries", home) for one in entries]
+        if all(one.item_id != entry.item_id for one in open_entries):
             return "answered elsewhere"
         return find_run_change(home, run) if run is not None else ""
 
@@ -188,7 +189,3 @@ def find_run_change(home: Home, run: Run) -> str:
     if not watch.is_same(run):
         return f"run {run.id} has changed in the meantime: it is {watch.load().status.state}"
     return "the time for an answer is over" if watch.is_due() else ""
-
-
-def _list_item_entries(home: Home) -> list[InboxEntry]:
-    return [entry for entries in call_hook("inbox_entries", home) for entry in entries]

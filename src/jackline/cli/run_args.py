@@ -190,7 +190,7 @@ def _build_typed_request(args: Namespace, job: Job) -> Request:
     """Build the part of the request that the command line gives."""
     is_scripted = args.script or (job.script and not job.agent)
     return Request(
-        prompt=_read_prompt(args),
+        prompt=read_stdin("the prompt") if args.prompt == "-" else str(args.prompt or ""),
         agent=args.agent or (SCRIPTED if is_scripted else ""),
         workspace=require_text(args.workspace, "--workspace"),
         run_id=require_text(args.run_id, "--run-id"),
@@ -274,10 +274,6 @@ def require_text(text: str | None, flag: str) -> str:
 def _require_names(text: str | None, flag: str) -> tuple[str, ...]:
     """Return the names in a flag's value. Nothing but commas is refused as an empty value is."""
     return split_names(require_text(text if text is None or split_names(text) else "", flag))
-
-
-def _read_prompt(args: Namespace) -> str:
-    return read_stdin("the prompt") if args.prompt == "-" else str(args.prompt or "")
 
 
 def _load_script(script: str, agent: str) -> Mapping[str, str]:

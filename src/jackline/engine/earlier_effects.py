@@ -88,7 +88,8 @@ class EarlierEffects:
             if call is not None:
                 words = shorten_text(self._store.redactor.redact(part.words), _SHOWN)
                 alone = "make the other commands without it; together they need" if several else "repeating it needs"
-                return f"{_describe_done(call)} '{words}'; {alone} approval", call
+                made = "made" if call.state is CallState.DONE else "may have made"
+                return f"call {call.id} {made} this effect already: '{words}'; {alone} approval", call
         for part in intent.effects:
             earlier = self._by_target.get(self._store.redactor.redact(part.target)) if part.target else None
             if earlier is not None and (several or earlier.key in self._joined):
@@ -154,10 +155,6 @@ class EarlierEffects:
             self._by_rule[rule] = effect
         if row.target:
             self._by_target[row.target] = EarlierEffect(row.run_id, row.id, row.rule, row.key, row.target)
-
-
-def _describe_done(call: Call) -> str:
-    return f"call {call.id} {'may have made' if call.state is not CallState.DONE else 'made'} this effect already:"
 
 
 def _parse_parts(external: str) -> list[tuple[str, str, str]]:

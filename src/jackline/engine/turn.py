@@ -272,10 +272,8 @@ class TurnJob:
         spent = find_exhausted_limit(limits, self._run.status.spent.plus(**used._asdict()))
         if spent:
             return f"budget spent: {spent}"
-        return _DAY_SPENT if self._is_day_spent() else ""
-
-    def _is_day_spent(self) -> bool:
-        return self._reserved is not None and self._meter.total.usd_micros >= self._reserved
+        is_day_spent = self._reserved is not None and used.usd_micros >= self._reserved
+        return _DAY_SPENT if is_day_spent else ""
 
     def _explain_budget(self, outcome: Outcome, at: int) -> Outcome:
         """Add which budget was spent, if the agent stopped by itself, and when a new day's budget starts."""

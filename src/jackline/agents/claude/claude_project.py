@@ -123,17 +123,13 @@ def _find_servers(request: TurnRequest, untrusted: UntrustedSettings) -> dict[st
             if name in as_list(project.get("disabledMcpServers")) or not fields:
                 continue
             if fields.get("url"):
+                import shlex
+
                 kept = {key: value for key, value in fields.items() if key in {"type", "url", "oauth", "timeout"}}
-                servers[name] = {**kept, "headersHelper": _join(helper)}
+                servers[name] = {**kept, "headersHelper": shlex.join(helper)}
             else:
                 servers[name] = {"type": "stdio", "command": helper[0], "args": helper[1:]}
     return servers
-
-
-def _join(words: list[str]) -> str:
-    import shlex
-
-    return shlex.join(words)
 
 
 def _encode(text: str) -> bytes:

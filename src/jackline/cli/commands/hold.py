@@ -31,9 +31,6 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         elif args.release:
             out.print_line(f"run {run.id} (#{run.number}) is released")
         else:
-            out.print_line(f"run {run.id} (#{run.number}) is held; release it: {_format_release(run.id, out)}")
+            release = out.format_command("hold", "--release", run.id)
+            out.print_line(f"run {run.id} (#{run.number}) is held; release it: {release}")
     return 0
-
-
-def _format_release(run_id: str, out: Output) -> str:
-    return out.format_command("hold", "--release", run_id)
