@@ -95,18 +95,7 @@ def plan_turn(
         is_held=held,
     )
     prompt = build_work_prompt(store, run, order.turn, work, forced, interrupted)
-    turn = Turn(
-        run_id=run.id,
-        number=order.turn,
-        step=order.step,
-        attempt=lease.token,
-        role=order.role,
-        agent=agent,
-        session=session,
-        prompt=prompt,
-        started_at=at,
-        iteration=run.status.iteration,
-    )
+    turn = _build_turn(lease, run, order, agent, session, prompt, at)
     # An agent that starts over asks for finished tasks, too; those were not cut off.
     finished = {call.key for call in calls if call.replay is Replay.RELAUNCH and call.state is CallState.DONE}
     return TurnPlan(
@@ -138,20 +127,7 @@ def plan_review(
     resumes = bool(order.asks_again and known and declaration.resumes)
     session = known if resumes else (new_session_id() if declaration.chooses_session else None)
     shared = [turn for turn in turns if resumes and (turn.agent, turn.session) == (agent, session)]
-    turn = Turn(
-        run_id=run.id,
-        number=order.turn,
-        step=order.step,
-        attempt=lease.token,
-        role=order.role,
-        agent=agent,
-        session=session,
-        prompt=seat.build_prompt(knows_task=resumes),
-        started_at=at,
-        iteration=run.status.iteration,
-        review_round=order.review_round,
-        seat=order.seat,
-    )
+    turn = _build_turn(lease, run, order, agent, session, seat.build_prompt(knows_task=resumes), at)
     is_first = not any(one.agent == agent for one in turns)
     return TurnPlan(
         turn=turn,
@@ -161,6 +137,25 @@ def plan_review(
         replay=ReplayQueue(()),
         facts=build_warnings(adapter, context, run.spec) if is_first else (),
         is_first=is_first,
+    )
+
+
+def _build_turn(
+    lease: Lease, run: Run, order: StartTurn, agent: str, session: str | None, prompt: str, at: int
+) -> Turn:
+    return Turn(
+        run_id=run.id,
+        number=order.turn,
+        step=order.step,
+        attempt=lease.token,
+        role=order.role,
+        agent=agent,
+        session=session,
+        prompt=prompt,
+        started_at=at,
+        iteration=run.status.iteration,
+        review_round=order.review_round,
+        seat=order.seat,
     )
 
 
