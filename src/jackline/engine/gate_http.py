@@ -18,6 +18,7 @@ from jackline import crash_points
 from jackline.clock import boot_ms
 from jackline.diagnostic_log import LOG
 from jackline.digests import compare_digest
+from jackline.engine import threads
 from jackline.engine.hook_handler import HookHandler
 from jackline.errors import Fenced, JacklineError, NotFound, Refused
 from jackline.named import NamedTuple
@@ -62,11 +63,7 @@ class HttpGate:
     def close(self) -> None:
         """Stop answering, open connections too: a later call finds no gate and must not run."""
         self._server.hang_up()
-        if self._thread.is_alive():
-            with contextlib.suppress(OSError):  # wakes the thread, which otherwise polls twice a second
-                self._server.socket.shutdown(socket.SHUT_RDWR)
-            self._server.shutdown()
-        self._server.server_close()
+        threads.stop_server(self._server, self._thread)
 
 
 class _HttpServer(socketserver.ThreadingTCPServer):

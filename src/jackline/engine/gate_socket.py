@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from jackline import crash_points
 from jackline.digests import compare_digest
 from jackline.domain.states import CallState
+from jackline.engine import threads
 from jackline.engine.call_ledger import CallRequest, CallResult
 from jackline.errors import Fenced, JacklineError, NotFound, Refused
 
@@ -56,11 +57,7 @@ class SocketGate:
 
     def close(self) -> None:
         """Stop answering: a later call finds no gate and must not run."""
-        if self._thread.is_alive():
-            with contextlib.suppress(OSError):  # wakes the thread, which otherwise polls twice a second
-                self._server.socket.shutdown(socket.SHUT_RDWR)
-            self._server.shutdown()
-        self._server.server_close()
+        threads.stop_server(self._server, self._thread)
         self._path.remove()
 
 
