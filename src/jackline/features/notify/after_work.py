@@ -9,31 +9,19 @@ import time
 from typing import TYPE_CHECKING
 
 from jackline.errors import JacklineError
+from jackline.features.notify.channel_pass import DeliveryReport
 from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.notify.ping import finish_background
 from jackline.features.notify.senders import find_terminal
 from jackline.formatting import make_printable
-from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jackline.app.home import Home
 
 SECONDS = 3.0
 _CHILD_SECONDS = 2.5  # the child ends by itself, and is ended a moment later
 _SHOWN = 300
 _MODULE = "jackline.features.notify.delivery"
-
-
-class ChildReport(NamedTuple):
-    """What a child process did."""
-
-    sent: int = 0
-    postponed: int = 0
-    stuck: int = 0  # given up
-    down: Sequence[str] = ()  # channels that did not work
-    problems: Sequence[str] = ()  # what is wrong with the settings
 
 
 def deliver_after_work(home: Home) -> None:
@@ -46,19 +34,16 @@ def deliver_after_work(home: Home) -> None:
         if home.has_service():
             home.wake_services()
         else:
-            _add_warnings(home, deliver_in_child(home, started))
+            report = deliver_in_child(home, started)
+            home.warnings += report.problems
+            if report.down:
+                text = f"notices for {', '.join(report.down)} were not delivered and stay due"
+                home.warnings.append(f"{text}; see `jackline notices --stuck`")
     except (JacklineError, OSError) as error:  # the command has done its work anyway
         home.warnings.append(f"notices were not delivered: {error}")
 
 
-def _add_warnings(home: Home, report: ChildReport) -> None:
-    home.warnings += report.problems
-    if report.down:
-        channels = ", ".join(report.down)
-        home.warnings.append(f"notices for {channels} were not delivered and stay due; see `jackline notices --stuck`")
-
-
-def deliver_in_child(home: Home, since: float | None = None) -> ChildReport:
+def deliver_in_child(home: Home, since: float | None = None) -> DeliveryReport:
     """Deliver in a child process that is ended three seconds after `since`, a time of the monotonic clock, or now."""
     from jackline.engine.command_runner import run_command
     from jackline.engine.settings import new_id
@@ -88,8 +73,8 @@ def deliver_in_child(home: Home, since: float | None = None) -> ChildReport:
         # Only now nobody sends any more: what the child had claimed is due again.
         stuck = DeliveryStore(home.store()).release(owner, f"no answer within {seconds:.1f} s")
     try:
-        report = ChildReport(**json.loads(result.stdout_tail))
+        report = DeliveryReport(**json.loads(result.stdout_tail))
     except ValueError:  # it was ended before it could report
         said = make_printable(result.stderr_tail.decode(errors="replace").strip()[-_SHOWN:])
-        report = ChildReport(problems=[said] if said else [])
+        report = DeliveryReport(problems=[said] if said else [])
     return report._replace(down=tuple(dict.fromkeys((*report.down, *stuck))))

@@ -13,6 +13,7 @@ from jackline.errors import ChannelDown, ConfigError, MessageNotNeeded, MessageR
 from jackline.features.notify.delivery_store import SENT, SKIPPED, STUCK, DeliveryStore
 from jackline.features.notify.messages import build_message
 from jackline.features.notify.senders import SendContext, send_message
+from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
 
 _FAR_AHEAD_MS = 10**15
 _LEAST_SECONDS = 0.05
+
+
+class DeliveryReport(NamedTuple):
+    """What the passes of one delivery did; the child that delivers for a command prints it as JSON."""
+
+    sent: int = 0
+    postponed: int = 0
+    stuck: int = 0  # given up
+    down: Sequence[str] = ()  # channels that did not work
+    problems: Sequence[str] = ()  # what is wrong with the settings
 
 
 def find_due_time(at: int, *, ignores_backoff: bool) -> int:

@@ -19,12 +19,11 @@ from jackline.app.home import Home
 from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed_settings
 from jackline.errors import JacklineError
 from jackline.features.notify.channel import is_wanted
-from jackline.features.notify.channel_pass import ChannelPass, run_passes
+from jackline.features.notify.channel_pass import ChannelPass, DeliveryReport, run_passes
 from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery_store import SENT, STUCK, DeliveryStore
 from jackline.features.notify.messages import list_labels
 from jackline.features.notify.ping import list_ping_passes
-from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,18 +32,9 @@ if TYPE_CHECKING:
     from jackline.features.notify.delivery_store import OutboxNotice
 
 
-class DeliveryCounts(NamedTuple):
-    """What one pass did."""
-
-    sent: int = 0
-    postponed: int = 0
-    stuck: int = 0  # given up
-    down: tuple[str, ...] = ()  # channels that did not work
-
-
 def deliver_due(
     home: Home, owner: str, until: float, *, ignores_backoff: bool = False, terminal: str = ""
-) -> DeliveryCounts:
+) -> DeliveryReport:
     """Plan and send everything that is due, until this time of the monotonic clock.
 
     With `ignores_backoff` each row is tried once, also if its next attempt is later: for a command that will not come
@@ -63,7 +53,7 @@ def deliver_due(
     for one in passes:
         total.update(one.counts)
     down = tuple(dict.fromkeys(one.channel.name for one in passes if one.is_down))
-    return DeliveryCounts(sent=total[SENT], postponed=total["postponed"], stuck=total[STUCK], down=down)
+    return DeliveryReport(sent=total[SENT], postponed=total["postponed"], stuck=total[STUCK], down=down)
 
 
 def plan_deliveries(home: Home, channels: Sequence[Channel]) -> None:
@@ -98,8 +88,9 @@ def main() -> int:
         return 0
     # The command's own notices are not older than a channel that it was the first to see.
     with Home(config._replace(loaded_at=request["loaded_at"])) as home:
-        counts = deliver_due(home, request["owner"], until, ignores_backoff=True, terminal=request["terminal"])
-        print(json.dumps({**counts._asdict(), "problems": home.warnings}), flush=True)  # noqa: T201 - its report
+        report = deliver_due(home, request["owner"], until, ignores_backoff=True, terminal=request["terminal"])
+        report = report._replace(problems=home.warnings)
+        print(json.dumps(report._asdict()), flush=True)  # noqa: T201 - its report
     return 0
 
 
