@@ -69,9 +69,12 @@ def _send(args: Namespace, home: Home, run: Run, out: Output) -> int:
 def _print_messages(args: Namespace, home: Home, run: Run, out: Output) -> None:
     import time
 
-    bridge, seen, reads = BridgeStore(home.store()), 0, not _is_inside_run(home)
+    from jackline.app.identity import is_inside_run
+
+    bridge, seen, reads = BridgeStore(home.store()), 0, not is_inside_run(home)
     while True:
-        follow = args.follow and not _has_ended(home, run)  # checked before reading: the last message is not missed
+        now = home.store().runs.get(run.id) if args.follow else None
+        follow = now is not None and now.status.state not in TERMINAL  # before reading: the last message is not missed
         while not out.stdout.is_closed and (messages := bridge.list_messages(run.id, seen)):
             seen = messages[-1].number
             for message in messages:
@@ -108,14 +111,3 @@ def _print_names(bridge: BridgeStore, run: Run, count: int, out: Output) -> None
     if run.status.state not in TERMINAL:
         command = out.format_command("bridge", run.id, "--send", "TEXT", "--to", "NAME")
         out.print_note(f"send one: {command}")
-
-
-def _has_ended(home: Home, run: Run) -> bool:
-    now = home.store().runs.get(run.id)
-    return now is None or now.status.state in TERMINAL
-
-
-def _is_inside_run(home: Home) -> bool:
-    from jackline.app.identity import is_inside_run
-
-    return is_inside_run(home)

@@ -60,7 +60,8 @@ def add_channel(home: Home, new: NewChannel, environ: Mapping[str, str]) -> Adde
         if key in channel.options:
             read_secret(channel, key, environ)
     text = _format_table(channel)
-    if new.name in _read_channels(path):
+    known = read_toml(path).get("channels", {})
+    if isinstance(known, dict) and new.name in known:
         raise UsageError(f"{path} has a channel '{new.name}' already: choose another name, or edit the file")
     target = os.path.realpath(path)  # a link to the settings stays one
     before = _read_bytes(target)
@@ -120,11 +121,6 @@ def _build_table(new: NewChannel) -> dict[str, object]:
     elif new.button_token_file:
         raise UsageError("--button-token-file is for the buttons of a channel that takes replies: add --replies")
     return table
-
-
-def _read_channels(path: str) -> Mapping[str, object]:
-    channels = read_toml(path).get("channels", {})
-    return channels if isinstance(channels, dict) else {}
 
 
 def _format_table(channel: Channel) -> str:

@@ -144,8 +144,9 @@ def read_unit_state(home: Home, environ: Mapping[str, str]) -> UnitState:
     state = UnitState(name=name, path=path, is_installed=os.path.exists(path), lingers=_lingers(), outdated=outdated)
     if not has_systemd(environ):
         return state
-    words = [_first_line(_systemctl(environ, action, name)) for action in ("is-active", "is-enabled")]
-    return state._replace(active=words[0], enabled=words[1])
+    answers = [_systemctl(environ, action, name).stdout_tail for action in ("is-active", "is-enabled")]
+    active, enabled = (answer.decode(errors="replace").partition("\n")[0] for answer in answers)
+    return state._replace(active=active, enabled=enabled)
 
 
 def _find_outdated(home: Home, path: str) -> str:
@@ -227,10 +228,6 @@ def _require(done: CommandResult, command: str, next_step: str = "") -> None:
 
 def _read_text(done: CommandResult) -> str:
     return " ".join((done.stderr_tail or done.stdout_tail).decode(errors="replace").split())
-
-
-def _first_line(done: CommandResult) -> str:
-    return (done.stdout_tail.decode(errors="replace").splitlines() or [""])[0]
 
 
 # the text of the unit

@@ -83,7 +83,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         case "add":
             return _add(args, home, out)
         case "list":
-            return _print_list(_list_triggers(home), out)
+            return _print_list([] if home.is_new else TriggerStore(home.store()).list_all(), out)
         case "history":
             return _print_history(args, home, out)
         case "show":
@@ -177,10 +177,6 @@ _SAMPLES = {
     WORK: {"item": "one", "kind": "kind"},
     RUN_END: {"run": "one", "state": "succeeded", "ended_task": "adhoc"},
 }
-
-
-def _list_triggers(home: Home) -> list[Trigger]:
-    return [] if home.is_new else TriggerStore(home.store()).list_all()
 
 
 def _print_list(triggers: list[Trigger], out: Output) -> int:
