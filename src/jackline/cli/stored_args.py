@@ -1,4 +1,4 @@
-"""The flags that describe a run, as data that a schedule or a trigger stores, and back. It starts nothing.
+"""The flags that describe a run, as data that a schedule or a trigger stores, and the queued run that they become.
 
 The request is built from them when the run is due: with the settings, tasks and files as they are then.
 """
@@ -13,11 +13,11 @@ from jackline.app.setting_keys import KEYS
 from jackline.cli.output import open_output
 from jackline.cli.parser import CommandParser
 from jackline.cli.payload_arg import read_stdin
-from jackline.cli.run_args import add_request_flags
+from jackline.cli.run_args import add_request_flags, build_request
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from jackline.app.home import Home
 
@@ -58,6 +58,24 @@ def open_workspace_home(home: Home, workspace: str, stored: Mapping[str, Any]) -
     if not os.path.isdir(workspace):
         raise UsageError(f"{workspace} is not a folder")
     return home.reopen_in(workspace, {key.name: stored[key.name] for key in KEYS if key.name in stored})
+
+
+def enqueue_stored_run(
+    home: Home,
+    workspace: str,
+    stored: Mapping[str, Any],
+    run_id: str,
+    change: Callable[[Namespace], None] = lambda _: None,
+) -> None:
+    """Put a run into the queue, with settings, task and files as they are now; `change` may add to its arguments."""
+    from jackline.app.own_files import refuse_fresh_changes
+    from jackline.app.queue import enqueue
+
+    with open_workspace_home(home, workspace, stored) as there:
+        args = load_run_arguments(stored, workspace, run_id)
+        change(args)
+        refuse_fresh_changes(there, there.config.loaded_at)  # an agent may have changed them for a moment
+        enqueue(there, build_request(args, there))
 
 
 def _parse_defaults() -> dict[str, Any]:

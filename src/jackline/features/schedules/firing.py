@@ -10,11 +10,9 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.app.own_files import find_unconfirmed, refuse_fresh_changes
-from jackline.app.queue import enqueue
+from jackline.app.own_files import find_unconfirmed
 from jackline.app.service_tasks import ServiceTask
-from jackline.cli.run_args import build_request
-from jackline.cli.stored_args import load_run_arguments, open_workspace_home
+from jackline.cli.stored_args import enqueue_stored_run
 from jackline.digests import hash_text
 from jackline.domain.states import TERMINAL
 from jackline.errors import JacklineError, StoreError
@@ -77,11 +75,7 @@ def check_conditions(context: ServiceContext) -> float:
 
 def create_run(home: Home, schedule: Schedule, fire: Fire) -> None:
     """Put the run of a fire into the queue, with the settings, task and files as they are now."""
-    definition = schedule.definition
-    with open_workspace_home(home, definition.workspace, definition.run) as there:
-        args = load_run_arguments(definition.run, definition.workspace, fire.run_id)
-        refuse_fresh_changes(there, there.config.loaded_at)  # an agent may have changed them for a moment
-        enqueue(there, build_request(args, there))
+    enqueue_stored_run(home, schedule.definition.workspace, schedule.definition.run, fire.run_id)
 
 
 class ScheduleRunner:

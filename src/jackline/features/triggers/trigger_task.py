@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.app.environment import read_home_environ
-from jackline.app.own_files import find_unconfirmed, refuse_fresh_changes
-from jackline.app.queue import enqueue
+from jackline.app.own_files import find_unconfirmed
 from jackline.app.service_tasks import ServiceTask
-from jackline.cli.run_args import build_request
-from jackline.cli.stored_args import load_run_arguments, open_workspace_home
+from jackline.cli.stored_args import enqueue_stored_run
 from jackline.diagnostic_log import LOG
 from jackline.domain.records import SubjectNotice
 from jackline.domain.states import TERMINAL, RunState, WorkStatus
@@ -87,11 +85,8 @@ def create_run(home: Home, trigger: Trigger, finding: TriggerFinding, run_id: st
     given = {"profile": CI, **definition.run}
     if definition.kind in ON_GITHUB:  # nobody is asked to approve what a stranger's text led to
         given["profile"] = CI
-    with open_workspace_home(home, definition.workspace, given) as there:
-        args = load_run_arguments(given, definition.workspace, run_id)
-        fill_arguments(args, definition.workspace, finding)
-        refuse_fresh_changes(there, there.config.loaded_at)  # an agent may have changed them for a moment
-        enqueue(there, build_request(args, there))
+    workspace = definition.workspace
+    enqueue_stored_run(home, workspace, given, run_id, lambda args: fill_arguments(args, workspace, finding))
 
 
 def fill_arguments(args: Namespace, workspace: str, finding: TriggerFinding) -> None:
