@@ -156,7 +156,6 @@ class Spec(NamedTuple):
             unknown.extend(f"{place}.{name}" for name in others)
             return known
 
-        spec = cls(**values)
         rules = data.get("rules", ())
         for rule in rules:
             known_values(Rule, f"rules.{rule['name']}", rule)
@@ -165,16 +164,14 @@ class Spec(NamedTuple):
             options = AgentOptions(**known_values(AgentOptions, f"manners.{name}", stored))
             agent_options[name] = options._replace(arguments=tuple(options.arguments), passes=tuple(options.passes))
         worktree = WorktreeSpec(**known_values(WorktreeSpec, "worktree", data.get("worktree", {})))
-        spec = spec._replace(
-            worktree=worktree._replace(copy=tuple(worktree.copy)),
-            review=tuple(spec.review),
-            limits=Limits(**known_values(Limits, "limits", data.get("limits", {}))),
-            retry=RetryPolicy(**known_values(RetryPolicy, "retry", data.get("retry", {}))),
-            rules=tuple(Rule.from_dict(rule) for rule in rules),
-            fallback=tuple(spec.fallback),
-            allowed=tuple(spec.allowed),
-            labels=tuple(spec.labels),
-            agent_options=agent_options,
-            own_remotes=dict(spec.own_remotes),
-        )
-        return spec._replace(unknown=tuple(unknown))
+        values |= {
+            "worktree": worktree._replace(copy=tuple(worktree.copy)),
+            "limits": Limits(**known_values(Limits, "limits", data.get("limits", {}))),
+            "retry": RetryPolicy(**known_values(RetryPolicy, "retry", data.get("retry", {}))),
+            "rules": tuple(Rule.from_dict(rule) for rule in rules),
+            "agent_options": agent_options,
+            "own_remotes": dict(data.get("own_remotes", {})),
+        }
+        for name in ("review", "fallback", "allowed", "labels"):
+            values[name] = tuple(data.get(name, ()))
+        return cls(**values, unknown=tuple(unknown))
