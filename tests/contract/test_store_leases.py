@@ -30,6 +30,22 @@ def test_a_claim_begins_an_attempt(store: Store) -> None:
     assert data_of(event) == {"host": "host-1", "owner": "worker-1", "takeover": False, "token": 1}
 
 
+def test_a_claim_returns_the_run_as_it_is_stored(store: Store) -> None:
+    made(store)
+    lease, run = store.leases.claim("run-1", owner("worker\x00-1"), LEASE_MS, AT + 1)
+    assert run == store.runs.get("run-1")
+    store.leases.renew(lease, LEASE_MS, 500)
+    waits = RunStatus(state=RunState.WAITING, reason=WaitReason.LIMIT, wake_at=AT + 9, windows=2, review_round=1)
+    store.leases.write_change(lease, RunChange(AT + 2, status=waits))
+    lease, run = store.leases.claim("run-1", owner(), LEASE_MS, AT + 3)
+    assert run == store.runs.get("run-1")
+    store.runs.request_cancel("run-1", AT + 4, "notice-1")
+    failed = RunStatus(state=RunState.FAILED, failure=Failure.TIMEOUT, detail="too slow", step=3)
+    store.leases.write_change(lease, RunChange(AT + 5, status=failed))
+    _, run = store.leases.claim("run-1", owner(), LEASE_MS, AT + 6)
+    assert run == store.runs.get("run-1")
+
+
 def test_a_live_lease_keeps_others_out(store: Store, clock: FakeClock) -> None:
     begun(store)
     clock.now += LEASE_MS - 1

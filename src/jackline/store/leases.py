@@ -42,6 +42,7 @@ _STEP_KINDS = {
     Phase.PUBLISHING: StepKind.PUBLICATION,
 }
 _TURN_PHASES = frozenset({Phase.PLANNING, Phase.WORKING, Phase.REVIEWING})
+_get_covered = attrgetter("state", "reason", "wake_at", "failure", "proof")
 _AFTER_RUNNING = frozenset(after for (before, _), after in RUN.items() if before is RunState.RUNNING)
 
 
@@ -92,22 +93,25 @@ class Leases(StorePart):
         clock = statements.clock()
         refuse_claim(statements, run, {"id": run_id, **clock}, dead)
         lease = Lease(run_id=run_id, owner=clean(owner.name), token=run.status.attempt + 1)
-        end = {"run_id": run_id, "at": at, "outcome": LOST}
-        statements.run("end_attempts", end)
-        statements.run("end_steps", end)
+        if run.status.attempt:  # it may have ended without a write
+            end = {"run_id": run_id, "at": at, "outcome": LOST}
+            statements.run("end_attempts", end)
+            statements.run("end_steps", end)
         data = {
             "token": lease.token,
             "owner": owner.name,
             "host": owner.host,
             "takeover": run.status.state is RunState.RUNNING,
         }
-        facts = cover((Fact("run.claimed", data),), digest_run(_claim_run(run)))
+        claimed = _claim_run(run, lease, at)
+        facts = cover((Fact("run.claimed", data),), digest_run(claimed))
         chain = append_events(statements, run_id, get_chain_end(run), facts, at, ENGINE)
-        statements.run("take_lease", {**clock, **_build_claim_values(run, lease, lease_ms, at), **chain._asdict()})
+        claimed = claimed._replace(event_seq=chain.event_seq, chain_head=chain.chain_head)
+        statements.run("take_lease", {**clock, **_build_claim_values(run, claimed, lease_ms)})
         statements.run("add_attempt", _build_attempt_values(owner, lease, at))
         if lease.token == 1:
             add_ping(statements, PingEvent.START, run_id, "", at)
-        return lease, self._found(statements, run_id)
+        return lease, claimed
 
     def renew(self, lease: Lease, lease_ms: int, wall_ms: int) -> bool:
         """Extend the lease and add `wall_ms` to the time spent; True if a cancel was requested, Fenced if lost."""
@@ -178,20 +182,30 @@ def _count_anew(status: RunStatus) -> RunStatus:
 def _digest_rows(before: Run, after: Run, change: RunChange) -> dict[str, str]:
     """The digests of the rows that the change writes; of the run's row only if a covered column may have changed."""
     records = dict(digest_step_records(change))
-    state = attrgetter("state", "reason", "wake_at", "failure", "proof")
-    if state(before.status) != state(after.status) or any(fact.kind.startswith("run.") for fact in change.facts):
-        status = after.status
-        if status.state is RunState.RUNNING:  # `advance_run` leaves these columns as they are
-            status = status._replace(reason=before.status.reason, wake_at=before.status.wake_at)
-        records |= digest_run(after._replace(status=status))
+    old, new = before.status, after.status
+    if _get_covered(old) != _get_covered(new) or any(fact.kind.startswith("run.") for fact in change.facts):
+        if new.state is RunState.RUNNING:  # `advance_run` leaves these columns as they are
+            after = after._replace(status=new._replace(reason=old.reason, wake_at=old.wake_at))
+        records |= digest_run(after)
     return records
 
 
-def _claim_run(run: Run) -> Run:
-    """The run as `take_lease` leaves it, as far as its digest covers it."""
-    state, attempt = next_run(run.status.state, "claim"), run.status.attempt + 1
-    status = run.status._replace(state=state, reason=None, wake_at=None, failure=None, attempt=attempt)
-    return run._replace(status=status, finished_at=None)
+def _claim_run(run: Run, lease: Lease, at: int) -> Run:
+    """The run as `take_lease` leaves it."""
+    before = run.status
+    status = before._replace(
+        state=next_run(before.state, "claim"),
+        reason=None,
+        wake_at=None,
+        phase=Phase.RECOVERING,
+        failure=None,
+        detail="",
+        attempt=lease.token,
+        # Resuming a failed run withdraws its cancel request.
+        cancel_requested=before.cancel_requested and before.state is not RunState.FAILED,
+    )
+    started_at = at if run.started_at is None else run.started_at
+    return run._replace(status=status, owner=lease.owner, updated_at=at, started_at=started_at, finished_at=None)
 
 
 def _refuse_overtaken(run: Run, seen: RunStatus | None, *, only_as_seen: bool) -> None:
@@ -221,22 +235,23 @@ def refuse_claim(statements: Statements, run: Run, values: dict[str, object], de
         raise Busy(run.id, owner=run.owner)
 
 
-def _build_claim_values(run: Run, lease: Lease, lease_ms: int, at: int) -> dict[str, object]:
-    # Resuming a failed run withdraws its cancel request.
-    reopened = run.status.state is RunState.FAILED
+def _build_claim_values(before: Run, claimed: Run, lease_ms: int) -> dict[str, object]:
+    status = claimed.status
     return {
-        "id": run.id,
-        "state": str(run.status.state),
-        "before": run.status.attempt,
-        "to": str(next_run(run.status.state, "claim")),
-        "phase": str(Phase.RECOVERING),
-        "token": lease.token,
-        "owner": lease.owner,
+        "id": before.id,
+        "state": str(before.status.state),
+        "before": before.status.attempt,
+        "to": str(status.state),
+        "phase": rows.word(status.phase),
+        "token": status.attempt,
+        "owner": claimed.owner,
         "lease_ms": lease_ms,
-        "cancel_requested": int(run.status.cancel_requested and not reopened),
-        "windows": run.status.windows,
-        "rounds_from": run.status.rounds_from,
-        "at": at,
+        "cancel_requested": int(status.cancel_requested),
+        "windows": status.windows,
+        "rounds_from": status.rounds_from,
+        "event_seq": claimed.event_seq,
+        "chain_head": claimed.chain_head,
+        "at": claimed.updated_at,
     }
 
 
