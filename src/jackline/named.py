@@ -50,11 +50,14 @@ else:
             return made
 
         def _replace(self, /, **changes: object) -> Self:
-            made = self._make(map(changes.pop, self._fields, self))
-            if changes:
-                message = f"Got unexpected field names: {list(changes)!r}"
-                raise ValueError(message)
-            return made
+            values, positions = list(self), self._positions
+            try:
+                for name, value in changes.items():
+                    values[positions[name]] = value
+            except KeyError:
+                message = f"Got unexpected field names: {[name for name in changes if name not in positions]!r}"
+                raise ValueError(message) from None
+            return tuple.__new__(type(self), values)
 
         def _asdict(self) -> dict[str, Any]:
             return dict(zip(self._fields, self))  # noqa: B905 - both have the same length; the check costs a fifth
@@ -76,8 +79,14 @@ else:
                 return super().__new__(cls, name, bases, body)
             fields = tuple(body.get("__annotations__", ()))
             defaults = {field: body[field] for field in fields if field in body}
-            getters = {field: _tuplegetter(index, "") for index, field in enumerate(fields)}
-            named = {"_fields": fields, "_field_defaults": defaults, "__match_args__": fields}
+            positions = {field: index for index, field in enumerate(fields)}
+            getters = {field: _tuplegetter(index, "") for field, index in positions.items()}
+            named = {
+                "_fields": fields,
+                "_field_defaults": defaults,
+                "_positions": positions,
+                "__match_args__": fields,
+            }
             return type(name, (tuple,), {**_SHARED, **body, **getters, **named})
 
     class NamedTuple(metaclass=_RecordType):

@@ -70,6 +70,7 @@ def test_a_value_behaves_as_one_of_typings() -> None:
         (TypeError, lambda one: one(1, 2, fourth=3)),
         (TypeError, lambda one: one._make((1, 2))),
         (ValueError, lambda one: one(1, 2)._replace(fourth=3)),
+        (ValueError, lambda one: one(1, 2)._replace(fifth=1, first=2, fourth=3)),
     ],
 )
 def test_a_mistake_is_the_mistake_that_it_is_with_typing(kind: type[Exception], wrong: Callable[[Any], object]) -> None:
