@@ -6,6 +6,7 @@ The columns of a record are its stored names (`jackline.named.stored_as`), in th
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import Event
@@ -218,8 +219,9 @@ def dump_spec(spec: Spec) -> str:
     return json.dumps(spec.to_dict(), separators=(",", ":"))
 
 
+@lru_cache(maxsize=32)
 def parse_spec(text: str) -> Spec:
-    """A spec from its JSON."""
+    """A spec from its JSON; kept, because a service reads a run with one store and claims it with another."""
     return Spec.from_dict(json.loads(text))
 
 
