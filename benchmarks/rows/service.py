@@ -25,7 +25,7 @@ from jackline.app.config import load_config
 from jackline.app.home import Home
 from jackline.app.request import Request
 from jackline.domain.events import Fact
-from jackline.domain.records import Owner, RunStatus
+from jackline.domain.records import Owner, Run, RunStatus
 from jackline.domain.spec import Spec
 from jackline.domain.states import TERMINAL, RunState
 from jackline.engine.settings import new_id
@@ -44,6 +44,7 @@ _RUNS = 4  # whose memory is measured together
 _SECONDS = 60.0
 _REPEAT = 10
 _LEASE_MS = 30_000
+_OWNER = Owner(name="bench", host=clock.host_name(), boot=clock.boot_id(), pid=os.getpid())
 
 
 def measure(folder: str, *, quick: bool) -> Table:
@@ -100,8 +101,8 @@ def _build_store_turn(folder: str) -> Callable[[], float]:
     def turn() -> float:
         runs = _create_runs(store, folder)
         begin = time.perf_counter()
-        for run_id in runs:
-            _claim_and_end(store, run_id)
+        for run in runs:
+            _claim_and_end(store, run)
         return (time.perf_counter() - begin) / _REPEAT
 
     return turn
@@ -117,34 +118,40 @@ def _build_bare_turn(folder: str) -> Callable[[], float]:
 
     def fill(name: str, values: Mapping[str, object], run_id: str) -> tuple[str, tuple[object, ...]]:
         sql, pick = driver._sql[name]  # noqa: SLF001 - as above
-        return sql, pick({key: run_id if value == template else value for key, value in values.items()})
+        return sql, pick({key: run_id if value == template.id else value for key, value in values.items()})
 
     def turn() -> float:
-        runs = [
-            [[fill(name, values, run_id) for name, values in transaction] for transaction in recorded]
-            for run_id in _create_runs(store, folder)
+        runs = _create_runs(store, folder)
+        ready = [
+            [[fill(name, values, run.id) for name, values in transaction] for transaction in recorded] for run in runs
         ]
         begin = time.perf_counter()
-        for transactions in runs:
+        for transactions in ready:
             for transaction in transactions:
                 connection.execute("BEGIN IMMEDIATE")
                 for sql, values in transaction:
                     connection.execute(sql, values).fetchall()
                 connection.execute("COMMIT")
-        return (time.perf_counter() - begin) / _REPEAT
+        took = (time.perf_counter() - begin) / _REPEAT
+        if any(store.runs.get_mark(run.id).state is not RunState.SUCCEEDED for run in runs):
+            raise RuntimeError("the statements did not do what they do for the store")
+        return took
 
     return turn
 
 
-def _create_runs(store: Store, folder: str) -> list[str]:
-    spec = Spec(prompt="do it", workspace=folder)
-    wanted = (NewRun(id=new_id(), repository=folder, spec=spec, request="as asked") for _ in range(_REPEAT))
-    return [store.runs.create(one, 1)[0].id for one in wanted]
+def _create_runs(store: Store, folder: str) -> list[Run]:
+    """Queued runs as a service has read them before it claims them."""
+    ids = [new_id() for _ in range(_REPEAT)]
+    for run_id in ids:
+        spec = Spec(prompt=f"do {run_id}", workspace=folder)
+        new = NewRun(id=run_id, repository=folder, spec=spec, request="as asked")
+        store.runs.create(new, 1, QueueOptions())
+    return [run for run_id in ids if (run := store.runs.get(run_id)) is not None]
 
 
-def _claim_and_end(store: Store, run_id: str) -> None:
-    owner = Owner(name="bench", host=clock.host_name(), boot=clock.boot_id(), pid=os.getpid())
-    lease, _ = store.leases.claim(run_id, owner, _LEASE_MS, 1)
+def _claim_and_end(store: Store, run: Run) -> None:
+    lease, _ = store.leases.claim(run.id, _OWNER, _LEASE_MS, 1, None, run.status, from_queue=True)
     ended = RunChange(at=2, facts=(Fact("run.succeeded"),), status=RunStatus(state=RunState.SUCCEEDED))
     store.leases.write_change(lease, ended)
 
