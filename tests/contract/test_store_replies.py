@@ -15,6 +15,7 @@ from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.replies.reply_code import (
     ReplyCode,
     digest_code,
+    digest_cut_input,
     digest_question,
     format_button,
     sign_button,
@@ -105,6 +106,14 @@ class Phone:
 @pytest.fixture
 def phone(store: Store) -> Phone:
     return Phone(store)
+
+
+def test_a_call_that_was_shown_in_part_can_only_be_denied(store: Store, phone: Phone) -> None:
+    call = ask(store)
+    code = add_code(store, call, input_digest=digest_cut_input(digest_input(call)))
+    for text in (f"{CODE} allow", f"{CODE} yes", press(store, code, "allow")):
+        assert (phone.send(text), answer_of(store)) == (REFUSED, "")
+    assert (phone.send(f"{CODE} deny"), answer_of(store)) == (TAKEN, "deny")
 
 
 def answer_of(store: Store) -> str:

@@ -35,7 +35,7 @@ from jackline.features.work.item_queries import WorkItems
 from jackline.features.work.item_store import WorkQueue
 from jackline.features.work.work_item import NewItem
 from jackline.files import append_missing
-from jackline.store.models import RunChange
+from jackline.store.models import RunChange, Settlement
 from tests.conftest import SLOW_BACKENDS
 from tests.support.ntfy_server import Message, NtfyServer
 from tests.support.stores import MAIL, begun, by_hand, intent
@@ -509,6 +509,28 @@ def test_a_call_that_is_not_shown_whole_cannot_be_allowed_from_the_phone(house: 
     assert f"{code} deny\nThe call is too long for this message" in message["message"]
     assert "characters left out" in message["message"]
     assert "; and the end" in message["message"]
+    house.listen()
+    house.ntfy.publish(ANSWERS, f"{code} allow")
+    wait_until(lambda: len(home.store().notices.list_newest()) == 1)
+    house.deliver()
+    refused = house.ntfy.wait_for_message(NOTICES, "answer not permitted")
+    assert "showed only a part of the call, so 'allow' was not offered" in refused["message"]
+    assert by_hand(home.store(), "SELECT answer FROM calls") == [("",)]
+    house.ntfy.publish(ANSWERS, f"{code} deny")
+    wait_until(is_answered(home))
+
+
+def test_a_call_in_doubt_that_is_not_shown_whole_has_no_code(house: House) -> None:
+    home = house.open()
+    lease, key = begun(home.store(), "run-1"), f"{'harmless words ' * 60}; and the end"
+    wanted = intent("call-1", MAIL, key=key, input=f'{{"to":"{key}"}}', target=f"mail:{key}")
+    home.store().ledger.admit(lease, wanted, decide_call, (1, 2), lease.token)
+    home.store().ledger.settle(lease, Settlement("call-1", "doubt", 1, origin="recovery", reason="cut off"))
+    park(home, lease, WaitReason.IN_DOUBT)
+    house.deliver()
+    (message,) = house.ntfy.list_messages(NOTICES)
+    assert ("actions" in message, find_codes(message)) == (False, [])
+    assert "too long for this message: answer it where you can read all of it" in message["message"]
 
 
 def test_after_a_change_of_the_settings_during_a_run_no_code_is_sent_and_no_reply_is_read(house: House) -> None:

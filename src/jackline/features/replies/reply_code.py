@@ -35,7 +35,7 @@ class ReplyCode(NamedTuple):
     run_id: str
     call_id: str
     item_id: str
-    input_digest: str  # of the call's input, or of the question
+    input_digest: str  # of the call's input, also marked as cut, or of the question
     created_at: int
     expires_at: int
     used_at: int | None = None
@@ -112,6 +112,11 @@ def read_verdict(text: str) -> str:
 def may_answer(mode: str, verdict: str) -> bool:
     """Whether a channel in this mode takes this verdict about a call."""
     return mode == ALL or (mode == DENY_ONLY and verdict == DENY)
+
+
+def digest_cut_input(input_digest: str) -> str:
+    """The digest of an input that a code covers if its notice shows only a part of the call: it cannot approve."""
+    return hash_text(f"cut {input_digest}")
 
 
 def digest_question(question: str) -> str:

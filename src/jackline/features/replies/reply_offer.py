@@ -17,6 +17,7 @@ from jackline.features.replies.reply_code import (
     DENY_ONLY,
     ReplyCode,
     digest_code,
+    digest_cut_input,
     digest_question,
     format_button,
     may_answer,
@@ -58,6 +59,11 @@ class _Offer(NamedTuple):
     answers: tuple[str, ...]  # none: the answer is a text
     is_cut: bool = False  # the message shows only a part of the call
 
+    @property
+    def can_answer(self) -> bool:
+        """Whether any answer is left."""
+        return bool(self.answers) or not self.is_cut
+
 
 def add_reply_codes(home: Home, message: ChannelMessage, channel: Channel) -> ChannelMessage:
     """The message with a code for each thing that it asks, and buttons if it is one call."""
@@ -70,9 +76,9 @@ def add_reply_codes(home: Home, message: ChannelMessage, channel: Channel) -> Ch
     replies = ReplyStore(home.store())
     if obstacle := _find_obstacle(home, replies, channel.name):
         return message._replace(body=f"{message.body}\n\n{obstacle}")
-    replies.add_codes((offer.stored for offer in offers), clock.wall_ms())
     body = _fit(message, offers)
     offers = [_restrict_cut_call(home, offer, body) for offer in offers]
+    replies.add_codes((offer.stored for offer in offers if offer.can_answer), clock.wall_ms())
     message = message._replace(body="\n".join((body, "", *_format_offers(offers))))
     if len(offers) == 1:
         address, headers = find_reply_address(channel, os.environ), build_button_headers(channel, os.environ)
@@ -90,7 +96,9 @@ def _restrict_cut_call(home: Home, offer: _Offer, body: str) -> _Offer:
     """The offer without approval if the message does not show the whole call: nobody approves what they cannot read."""
     if not offer.stored.call_id or make_readable(home.store().redactor.redact(offer.text)) in body:
         return offer
-    return offer._replace(answers=tuple(one for one in offer.answers if may_answer(DENY_ONLY, one)), is_cut=True)
+    stored = offer.stored._replace(input_digest=digest_cut_input(offer.stored.input_digest))
+    answers = tuple(one for one in offer.answers if may_answer(DENY_ONLY, one))
+    return offer._replace(stored=stored, answers=answers, is_cut=True)
 
 
 def _find_obstacle(home: Home, replies: ReplyStore, channel: str) -> str:
@@ -152,9 +160,11 @@ def _format_offers(offers: Sequence[_Offer]) -> Iterator[str]:
     for offer in offers:
         about = f" — {make_printable(offer.text)[:_MOST_SHOWN]}" if len(offers) > 1 else ""
         answer = " | ".join(offer.answers) or "and your answer"
-        yield f"To answer, write to the reply topic: {offer.code} {answer}{about}"
+        if offer.can_answer:
+            yield f"To answer, write to the reply topic: {offer.code} {answer}{about}"
         if offer.is_cut:
-            yield "The call is too long for this message: approve it where you can read all of it."
+            what = "approve" if offer.answers else "answer"
+            yield f"The call is too long for this message: {what} it where you can read all of it."
 
 
 def _build_buttons(home: Home, offer: _Offer, address: str, headers: Mapping[str, str]) -> list[MessageAction]:

@@ -15,8 +15,10 @@ from jackline.domain.states import RunState, WorkStatus
 from jackline.errors import NotFound, Refused
 from jackline.features.notify.delivery_store import PENDING, Delivery
 from jackline.features.replies.reply_code import (
+    DENY_ONLY,
     ReplyCode,
     digest_code,
+    digest_cut_input,
     digest_question,
     is_signed,
     may_answer,
@@ -205,8 +207,13 @@ class ReplyStore(StorePart):
             return ReplyOutcome(REFUSED, f"This channel may only deny calls, not answer '{verdict}'.", code)
         run = self._locked(statements, code.run_id)
         call = read_call(statements, code.run_id, code.call_id)
-        if digest_input(call) != code.input_digest:
+        whole = digest_input(call)
+        is_cut = code.input_digest == digest_cut_input(whole)
+        if not is_cut and code.input_digest != whole:
             return ReplyOutcome(LATE, "The call has changed since the notice was sent.", code)
+        if is_cut and not may_answer(DENY_ONLY, verdict):
+            why = f"The notice showed only a part of the call, so '{verdict}' was not offered"
+            return ReplyOutcome(REFUSED, f"{why}: answer it where you can read all of it.", code)
         if run.status.state is RunState.RUNNING:
             return ReplyOutcome(BUSY, f"Run {run.id} is active: answer again when it waits.", code)
         self._store.approvals.answer_within(statements, run.id, call.id, verdict, at, VIA)
