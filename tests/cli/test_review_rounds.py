@@ -134,6 +134,23 @@ def test_a_resume_gives_new_rounds_and_a_finding_is_resolved(loop: Place) -> Non
     assert "PASS" in (loop.home / "runs" / "one" / "transcript.jsonl").read_text()
 
 
+def test_a_resume_changes_the_number_of_rounds(loop: Place) -> None:
+    answer(loop, BLOCKED)
+    ended = run(loop, "--run-id", "one", "--review-rounds", "1")
+    assert (ended["reason"], "not resolved after 1 review round:" in str(ended["detail"])) == ("human", True)
+    resumed = loop.type("resume", "one", "--review-rounds", "2", "--json").json
+    assert resumed["reason"] == "human"
+    rounds = [one["review_round"] for one in loop.type("findings", "one", "--json").json["verdicts"]]
+    assert rounds == [1, 2, 3]
+    assert "review_rounds changed from 1 to 2" in loop.type("logs", "one", "--events").out
+    assert loop.type("verify", "one").code == 0
+    refused = loop.type("resume", "one", "--review-rounds", "0")
+    assert (refused.code, is_one_line(refused)) == (2, True), refused
+    assert loop.type("run", "write it", "--agent", "worker", "--run-id", "two", "--proof", "false").code == 16
+    refused = loop.type("resume", "two", "--review-rounds", "4")
+    assert (refused.code, "run two has no reviewers" in refused.err) == (2, True), refused
+
+
 def test_a_program_may_print_its_verdict_over_several_lines(loop: Place) -> None:
     texts = [f"{number} {'x' * 1_900}" for number in (1, 2, 3)]
     found = [{"severity": "blocking", "file": "work.txt", "text": text} for text in texts]

@@ -20,7 +20,10 @@ def add_amendment_arguments(parser: CommandParser) -> None:
     """Add the arguments that change a run."""
     parser.add_argument("-m", "--message", metavar="TEXT", help="a message to the agent; - reads it from stdin")
     for setting, _ in LIMIT_SETTINGS.values():
-        parser.add_setting(setting, help="a new total for the run, not an addition; 0: no limit")
+        is_total = setting != "max_repeats"
+        what = "a new total for the run, not an addition" if is_total else "how often in a row from now on"
+        parser.add_setting(setting, help=f"{what}; 0: no limit")
+    parser.add_setting("review_rounds", help="review rounds without a pass from now on, until a person decides again")
     parser.add_setting("timeout_seconds", help="how long one turn may take from now on")
     parser.add_setting("idle_seconds", help="how long the agent may print nothing from now on; 0: no limit")
     parser.add_argument("--model", metavar="NAME", help="the model of the run's agent from now on")
@@ -39,7 +42,7 @@ def add_amendment_arguments(parser: CommandParser) -> None:
 
 def has_amendment(args: Namespace) -> bool:
     """Whether an argument changes the run."""
-    names = (*(setting for setting, _ in LIMIT_SETTINGS.values()), "timeout_seconds", "idle_seconds")
+    names = (*(setting for setting, _ in LIMIT_SETTINGS.values()), "timeout_seconds", "idle_seconds", "review_rounds")
     given = (args.text, args.message, args.model, args.effort, *(getattr(args, name) for name in names))
     return bool(args.allow) or args.commit_work or any(value is not None for value in given)
 
@@ -48,6 +51,8 @@ def build_amendment(args: Namespace, home: Home, run: Run) -> Amendment:
     """Build what the arguments change; empty if they change nothing. UsageError if a value cannot be used."""
     config = home.config
     options = _check_agent_options(args, home, run)
+    if args.review_rounds is not None and not run.spec.review:
+        raise UsageError(f"--review-rounds: run {run.id} has no reviewers")
     return Amendment(
         message=_read_message(args),
         limits={
@@ -61,6 +66,7 @@ def build_amendment(args: Namespace, home: Home, run: Run) -> Amendment:
         effort=options.effort,
         allow=_check_rules(args.allow, run),
         commit_work=args.commit_work,
+        review_rounds=None if args.review_rounds is None else config.get_int("review_rounds"),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a person may change about a run before it continues: limits, timeouts, model, approved rules, commits. Pure."""
+"""What a person may change about a run before it continues: limits, timeouts, rounds, model, rules, commits. Pure."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class Amendment(NamedTuple):
     effort: str = ""
     allow: tuple[str, ...] = ()  # names of rules
     commit_work: bool = False  # the host commits from now on
+    review_rounds: int | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -68,6 +69,7 @@ def amend_spec(run: Run, amendment: Amendment) -> Spec:
         **{name: value for name, value in timeouts.items() if value is not None},
         limits=spec.limits._replace(**amendment.limits),
         commit_work=spec.commit_work or amendment.commit_work,
+        review_rounds=amendment.review_rounds or spec.review_rounds,
         allowed=tuple(dict.fromkeys((*spec.allowed, *amendment.allow))),
         agent_options={**spec.agent_options, run.agent: options}
         if amendment.model or amendment.effort
@@ -128,7 +130,7 @@ def _list_settings(spec: Spec, agent: str) -> dict[str, object]:
     }
     timeouts = {setting: _convert(getattr(spec, name), 1000) for name, setting in _TIMEOUT_SETTINGS.items()}
     own = {"model": options.model, "effort": options.effort, "allow": list(spec.allowed), "commit": spec.commit_work}
-    return {**limits, **timeouts, **own}
+    return {**limits, **timeouts, **own, "review_rounds": spec.review_rounds}
 
 
 def _convert(value: int, unit: int) -> int | float:

@@ -35,6 +35,7 @@ from jackline.domain.run_inputs import (
     StartTurn,
 )
 from jackline.domain.states import Failure, Phase, Proof, Role, WaitReason
+from jackline.formatting import pluralize
 
 if TYPE_CHECKING:
     from jackline.domain.machine_state import MachineState
@@ -203,7 +204,7 @@ def _review(state: MachineState, at: int) -> StepResult:
     if is_stalled(state.verdicts, status.review_round, status.rounds_from, spec.review_rounds):
         rounds = status.review_round - status.rounds_from
         stalled = "nothing was resolved in two review rounds"
-        why = f"not resolved after {rounds} review rounds" if rounds >= spec.review_rounds else stalled
+        why = f"not resolved after {pluralize(rounds, 'review round')}" if rounds >= spec.review_rounds else stalled
         return park_run(state, WaitReason.HUMAN, f"{detail}; {why}: see `jackline findings {state.run_id}`")
     digest = " ".join(finding.id for finding in find_blocking(state.findings))
     return end_iteration(state, Failure.REVIEW, detail, digest, at)
