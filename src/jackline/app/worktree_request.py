@@ -76,9 +76,10 @@ def build_name(request: Request, run_id: str) -> str:
     """The name that was given, or the end of the run's id."""
     name = request.worktree_name or (run_id if request.run_id else run_id[-_SHORT_ID:])
     if not ids.is_chosen(name) or name.endswith((".", ".lock")):
+        hint = "; a prompt goes before --worktree" if " " in name else ""
         raise UsageError(
-            f"'{shorten_name(name)}' cannot be the name of a worktree: use up to 64 letters, digits, '.', '_' and '-'; "
-            "a prompt goes before --worktree"
+            f"'{shorten_name(name)}' cannot be the name of a worktree: use at most 64 letters (A-Z), digits, '.', '_' "
+            f"and '-', with a letter or digit first, no '..', and no '.' or '.lock' at the end{hint}"
         )
     return name
 

@@ -109,7 +109,7 @@ def _add_worktree_flags(parser: CommandParser) -> None:
         dest="worktree_name",
         metavar="NAME",
         nargs="?",
-        const="",
+        const=True,
         help="work in a new git worktree, on the branch jackline/NAME (default: the end of the run's id)",
     )
     group.add_argument(
@@ -138,7 +138,7 @@ def _read_worktree_flags(args: Namespace) -> dict[str, Any]:
     wanted = True if args.worktree_name is not None else False if args.no_worktree else None
     return {
         "worktree": wanted,
-        "worktree_name": args.worktree_name or "",
+        "worktree_name": "" if args.worktree_name is True else require_text(args.worktree_name, "--worktree"),
         "worktree_base": require_text(args.worktree_base, "--worktree-base"),
         "copy": tuple(name for names in args.copy for name in _require_names(names, "--copy")),
         "setup": require_text(args.setup, "--setup"),
