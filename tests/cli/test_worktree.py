@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from argparse import Namespace
@@ -72,6 +73,7 @@ def test_it_is_found_by_name_and_run_and_refusals_are_one_line(repo: Place) -> N
         (("merge", "some"), REFUSED, "not committed: more"),
         (("merge", "nothing"), USAGE, "no worktree matches"),
         (("merge", "some", "--ff-only", "--squash"), USAGE, "not allowed with"),
+        (("merge", "some", "--into", ""), USAGE, "--into is empty"),
     ):
         refused = type_(repo, *words)
         assert (refused.code, is_one_line(refused), text in refused.err) == (code, True, True), refused
@@ -105,7 +107,7 @@ def test_a_run_that_was_resumed_meanwhile_keeps_its_worktree(repo: Place, capsys
 
 
 def merge_in_process(home: Home, trees: list[worktree_state.RunTree]) -> None:
-    args = Namespace(ff_only=False, no_ff=False, squash=False, into="", no_proof=True, no_review=True)
+    args = Namespace(ff_only=False, no_ff=False, squash=False, into=None, no_proof=True, no_review=True)
     worktree_command._merge(trees[0], args, home, open_output(json=False, colour=False))
 
 
@@ -217,6 +219,35 @@ def test_no_run_can_start_while_its_worktree_is_removed(repo: Place, monkeypatch
         worktree_command._collect(trees, home, open_output(json=False, colour=False), dry_run=False)
     assert (free, find_root(repo).exists()) == ([False, False], False)
     assert is_unlocked(str(repo.home / "runs"))
+
+
+def test_the_list_fits_a_narrow_terminal(repo: Place) -> None:
+    assert start(repo, "--setup", "true").code == 0
+    assert start(repo, "lost", steps=(SAY,), run_id="lost").code == 0
+    shutil.rmtree(find_root(repo, "lost"))
+    terminal = Terminal(repo, "worktree", "list", COLUMNS="60", NO_COLOR="1")
+    while terminal.read():
+        pass
+    terminal.end()
+    lines = terminal.seen.splitlines()
+    assert max(map(len, lines)) <= 60, lines
+    assert [line.split() for line in lines] == [
+        ["NAME", "RUN", "STATE", "AHEAD", "CHANGED", "MERGED"],
+        ["lost", "#2", "succeeded", "0", "missing", "main"],
+        ["r", "#1", "succeeded", "1", "(1", "file)", "0", "no"],
+    ]
+
+
+def test_a_missing_folder_of_a_run_that_succeeded_can_be_created_again(repo: Place) -> None:
+    assert start(repo).code == 0
+    shutil.rmtree(find_root(repo))
+    refused = type_(repo, "open", "r")
+    assert (refused.code, is_one_line(refused), "resume" in refused.err) == (REFUSED, True, False), refused
+    _, keep, _, create, _ = refused.err.split("`")
+    assert keep == "jackline worktree salvage r"
+    subprocess.run(shlex.split(create), check=True, env=repo.environment(), capture_output=True)
+    assert type_(repo, "open", "r").out.strip() == str(find_root(repo))
+    assert (find_root(repo) / "a").read_text() == "one\ntwo\n"
 
 
 def test_open_starts_a_shell_there(repo: Place) -> None:

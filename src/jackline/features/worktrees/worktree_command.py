@@ -15,7 +15,7 @@ from jackline.domain.states import RunState
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import WorktreeState, find_tree, inspect_tree, open_trees
-from jackline.formatting import join_some, make_printable, pluralize
+from jackline.formatting import format_command, join_some, make_printable, pluralize
 from jackline.worktrees import find_repository
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ _ACTIONS = {
     "gc": "remove the worktrees whose run has ended and whose work is merged",
 }
 _COLUMNS = parse_columns("NAME RUN STATE* FOLDER AHEAD BEHIND CHANGED MERGED PATH~")
+_NARROW_COLUMNS = parse_columns("NAME RUN STATE* AHEAD CHANGED MERGED~")  # where the others do not fit
+_LEAST_WIDTH = 80
 _TREE_HELP = "the name of the worktree, or its run"
 _SHORT = 12
 _SHOWN_FILES = 5
@@ -57,7 +59,7 @@ def configure(parser: CommandParser) -> None:
     mode.add_argument("--ff-only", action="store_true", help="only if the target has no other commits")
     mode.add_argument("--no-ff", action="store_true", help="always make a merge commit")
     mode.add_argument("--squash", action="store_true", help="make one commit of the whole branch")
-    merge.add_argument("--into", metavar="BRANCH", default="", help="merge into another branch")
+    merge.add_argument("--into", metavar="BRANCH", help="merge into another branch")
     merge.add_argument("--no-proof", action="store_true", help="do not run the proof again on the merged files")
     merge.add_argument("--no-review", action="store_true", help="merge even if findings of reviewers block the run")
 
@@ -88,7 +90,12 @@ def _list(trees: list[RunTree], out: Output) -> int:
     if not found:
         out.print_note("no worktrees; `jackline run --worktree` creates one")
         return 0
-    out.print_table(_COLUMNS, [_build_row(tree, state) for tree, state in found])
+    rows = [_build_row(tree, state) for tree, state in found]
+    if out.stdout.is_terminal and out.terminal_width() < _LEAST_WIDTH:
+        rows = [[*row[:3], row[4], row[6] or row[3], row[7]] for row in rows]  # nothing is changed in a missing folder
+        out.print_table(_NARROW_COLUMNS, rows)
+    else:
+        out.print_table(_COLUMNS, rows)
     return 0
 
 
@@ -126,7 +133,11 @@ def _build_json(tree: RunTree, state: WorktreeState) -> dict[str, object]:
 def _open(tree: RunTree, out: Output) -> int:
     path = tree.row.path
     if not os.path.isdir(path):
-        raise WorktreeRefused(f"{path} does not exist: `jackline resume {tree.run.id}` creates it")
+        if tree.run.status.state not in {RunState.SUCCEEDED, RunState.CANCELLED}:
+            raise WorktreeRefused(f"{path} does not exist: `jackline resume {tree.run.id}` creates it")
+        keep = f"keep what git has of it with `jackline worktree salvage {tree.row.name}`"
+        words = ("git", "-C", tree.git.workspace, "worktree", "add", "-f", "-f", path, tree.row.branch)
+        raise WorktreeRefused(f"{path} does not exist: {keep}, then create it again with `{format_command(*words)}`")
     if out.json:
         out.print_json({"path": path, "branch": tree.row.branch})
         return 0
@@ -142,8 +153,10 @@ def _open(tree: RunTree, out: Output) -> int:
 
 
 def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
+    from jackline.cli.run_args import require_text
     from jackline.features.worktrees import worktree_merge
 
+    into = require_text(args.into, "--into")
     chosen = {
         worktree_merge.FF_ONLY: args.ff_only,
         worktree_merge.NO_FF: args.no_ff,
@@ -155,7 +168,7 @@ def _merge(tree: RunTree, args: Namespace, home: Home, out: Output) -> int:
         if not args.no_review:
             _refuse_blocked(tree, home)
         hold_claims = partial(_hold_claims, tree, home)
-        result = worktree_merge.merge_tree(tree, mode, args.into, hold_claims, prove=not args.no_proof)
+        result = worktree_merge.merge_tree(tree, mode, into, hold_claims, prove=not args.no_proof)
     if tree.row.merged_at is None or result.how != worktree_merge.UP_TO_DATE:
         home.store(create=True).worktrees.record_merged(
             tree.run.id, worktree_merge.build_merged_fact(tree, result), wall_ms()
