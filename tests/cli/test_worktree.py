@@ -221,6 +221,18 @@ def test_no_run_can_start_while_its_worktree_is_removed(repo: Place, monkeypatch
     assert is_unlocked(str(repo.home / "runs"))
 
 
+def test_a_run_whose_worktree_was_removed_is_not_resumed(repo: Place) -> None:
+    assert start(repo, "--proof", "false", "--max-iterations", "1").code == 16
+    assert type_(repo, "merge", "r", "--no-proof").code == 0
+    assert "removed r" in type_(repo, "gc").out
+    steps = repo.type("show", "r").out.splitlines()[-2:]
+    assert steps == ["its worktree was removed: start another run", "output: jackline logs r"]
+    refused = repo.type("resume", "r", "--max-iterations", "3")
+    assert (refused.code, is_one_line(refused), "start another run" in refused.err) == (USAGE, True, True), refused
+    after = repo.type("show", "r", "--json").json
+    assert (after["failure"], after["attempts"][-1]["token"]) == ("proof", 1), after
+
+
 def test_the_list_fits_a_narrow_terminal(repo: Place) -> None:
     assert start(repo, "--setup", "true").code == 0
     assert start(repo, "lost", steps=(SAY,), run_id="lost").code == 0

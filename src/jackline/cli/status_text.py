@@ -127,6 +127,8 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
             return [f"continue: {resume}"]
         case RunState.WAITING:
             return _list_waiting_steps(home, run, out, resume)
+        case RunState.FAILED if run.spec.worktree.name and not _find_worktree_name(home, run):
+            return ["its worktree was removed: start another run", read]
         case RunState.FAILED if not run.spec.imported:
             return [*_list_failed_steps(home, run, out, resume), read]
         case RunState.SUCCEEDED if (name := _find_worktree_name(home, run)) and not run.spec.pr:

@@ -66,6 +66,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     run = find_resumable_run(home, args.run, out)
     if run.spec.imported:
         raise Refused(f"run {run.id} was imported from {run.spec.imported} and is read-only: start another run")
+    _refuse_removed_worktree(home, run)
     amendment = build_amendment(args, home, run)
     if not amendment.is_empty:
         run = home.amend(run, amendment)
@@ -87,6 +88,15 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
             _note_limit(home, run, out)
             with Interrupts() as interrupts:
                 return follow_run.follow_run(home, run, out, interrupts, args.on_ask)
+
+
+def _refuse_removed_worktree(home: Home, run: Run) -> None:
+    """The attempt could only fail, and hide why the run had failed."""
+    if run.status.state is RunState.FAILED and run.spec.worktree.name:
+        row = home.store().worktrees.get(run.id)
+        if row is None or row.removed_at is not None:
+            name = run.spec.worktree.name
+            raise Refused(f"worktree {name} of run {run.id} was removed after its work was merged: start another run")
 
 
 def _refuse_missing_folder(run: Run, out: Output) -> None:
