@@ -217,6 +217,16 @@ def test_what_cannot_be_prepared_is_refused_before_anything_is_created(
     assert git(repo, "branch", "--list", "jackline/*") == ""
 
 
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("rm .git", "no longer a git worktree"), ('rm -rf "$PWD"', "its set-up command deleted")],
+)
+def test_a_set_up_command_that_breaks_the_worktree_ends_the_run(repo: Place, command: str, reason: str) -> None:
+    ended = start(repo, "--setup", command)
+    assert (ended.code, reason in ended.out) == (FAILED, True), ended
+    assert "turn.launched" not in list_kinds(repo)
+
+
 def test_outside_of_a_repository_and_without_commits(place: Place) -> None:
     refused = start(place)
     assert (refused.code, "needs a git repository" in refused.err) == (REFUSED, True), refused

@@ -149,6 +149,9 @@ def prepare_worktree(job: WorktreeJob) -> None:
     if job.spec.setup:
         job.on_setting_up()
     _set_up(job)
+    # Without its own .git the agent would work in whatever repository is around the folder.
+    if not _is_usable(job._replace(is_made=True)):
+        raise WorktreeUnready(f"its set-up command deleted {job.spec.path}: {job.spec.setup}")
     job.on_set_up()
 
 
