@@ -62,9 +62,12 @@ CHANGES = {
     "policy": ("policy.toml", "echo '# loose' >> {}"),
     "task": ("tasks/mend.md", "mkdir -p $(dirname {}) && echo x > {}"),
     "removed": ("policy.toml", "rm {}"),
+    "without end": ("tasks/mend.md", "mkdir -p $(dirname {}) && ln -s /dev/zero {}"),
+    "huge": ("tasks/mend.md", "mkdir -p $(dirname {}) && truncate -s 1T {}"),
 }
 
 
+@pytest.mark.timeout(60)  # a file is never read without end
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_while_a_run_lives_is_confirmed_before_the_next_one(place: Place, change: str) -> None:
     name, command = CHANGES[change]

@@ -8,6 +8,7 @@ if `jackline trust` recorded it in the store. A change while no run lived is the
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from jackline import clock
 from jackline.app import paths, state_files
 from jackline.app.config import find_user_file
 from jackline.app.environment import list_env_files
+from jackline.app.text_files import TEXT_LIMIT
 from jackline.app.trust import TRUST_FILE, find_project, fingerprint_entry, hash_project, name_record
 from jackline.digests import hash_text
 from jackline.domain.events import ENGINE, PERSON, Fact
@@ -260,10 +262,16 @@ def list_own_files(environ: Mapping[str, str], config: Config) -> list[str]:
 
 
 def _hash_file(path: str) -> str:
+    """The digest of a file, soon: the record is locked meanwhile, and a device or a huge file takes forever."""
     from hashlib import file_digest
 
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_CLOEXEC)) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return _UNREADABLE
+            if status.st_size > TEXT_LIMIT:  # no reader accepts it
+                return f"large:{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
             return file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError):
         return _UNREADABLE
