@@ -9,6 +9,7 @@ import signal
 import pytest
 
 from tests.cli.place import EFFECT_RULE, SAY, SEND, Place
+from tests.cli.test_serve import serve
 from tests.cli.test_terminal import Terminal, read_screen, wait_in_shell
 
 ASK = EFFECT_RULE.replace('"allow"', '"ask"')
@@ -133,6 +134,24 @@ def test_a_run_that_nobody_works_on(place: Place) -> None:
     assert (queued.code, "you: later" in queued.out) == (1, True)
     assert "queued" in queued.out
     assert "start it here now: jackline resume queued" in queued.out
+    assert queued.err.startswith("run queued (#1) is queued, and no service is running here: jackline serve starts it")
+    followed = place.type("logs", "-f", "queued")
+    assert (followed.code, followed.err) == (0, queued.err)
+
+
+@pytest.mark.parametrize("words", [("attach",), ("logs", "-f"), ("logs", "-f", "--events"), ("logs", "-f", "--raw")])
+def test_a_run_that_a_service_will_start(place: Place, words: tuple[str, ...]) -> None:
+    """`enqueue` prints that command: it says why the run waits, and follows it to its end."""
+    service = serve(place)
+    place.type("enqueue", "later", "--script", place.script(SAY), "--run-id", "r", "--hold")
+    viewer = place.start(*words, "r")
+    assert viewer.stderr is not None
+    assert viewer.stderr.readline() == "run r (#1) is queued, held: waiting until it starts\n"
+    assert place.type("hold", "--release", "r").code == 0
+    seen = place.end_of(viewer)
+    assert (seen.code, "hello" in seen.out or "run.succeeded" in seen.out) == (0, True), seen
+    service.send_signal(signal.SIGTERM)
+    assert service.wait() == 0
 
 
 def test_a_lost_run(place: Place) -> None:

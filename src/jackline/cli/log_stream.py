@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from jackline.app.run_wait import is_active
+from jackline.domain.states import RunState
+from jackline.engine.owner_lock import has_waiter
 from jackline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +22,35 @@ if TYPE_CHECKING:
     Pause = Callable[[float], object]  # waits for some seconds; a true result ends the following
 
 POLL_SECONDS = 0.1
+
+
+def build_follow(home: Home, run: Run, out: Output, note: Callable[[str], None]) -> Follow:
+    """Whether a process works on the run, or starts it from the queue; what a new run waits for is noted once."""
+    noted: bool | None = None
+
+    def follow() -> bool:
+        nonlocal noted
+        now = home.store().runs.get(run.id)
+        if now is None or now.status.state is not RunState.QUEUED:
+            return is_active(home, run)
+        starts = has_waiter(home.folder(run.id)) or home.has_service()
+        if starts != noted and not now.status.attempt:
+            noted = starts
+            note(_format_queued(home, run, out, starts=starts))
+        return starts
+
+    return follow
+
+
+def _format_queued(home: Home, run: Run, out: Output, *, starts: bool) -> str:
+    from jackline.cli.queue_text import explain_waits
+
+    why = explain_waits(home, [run.id]).get(run.id)
+    queued = f"run {run.id} (#{run.number}) is queued{f', {why}' if why else ''}"
+    if starts:
+        return f"{queued}: waiting until it starts"
+    serve, resume = out.format_command("serve"), out.format_command("resume", run.id)
+    return f"{queued}, and no service is running here: {serve} starts it, or {resume}"
 
 
 def print_transcript(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.app.run_wait import POLL_SECONDS, build_pause, is_active
+from jackline.app.run_wait import POLL_SECONDS, build_pause
 from jackline.cli import status_text
 from jackline.cli.follow_run import Interrupts, run_exit_code
+from jackline.cli.log_stream import build_follow, note_archived, print_output, print_transcript
 from jackline.cli.parser import NEWEST_HELP
 from jackline.cli.run_choice import find_run
 from jackline.domain.states import PERSON_NEEDED, RunState
@@ -69,12 +70,11 @@ class _RunAttachment:
     def __init__(self, home: Home, run: Run, out: Output, pause: Pause) -> None:
         self._home, self._run, self._out, self._pause = home, run, out, pause
         self._clear_line: Callable[[], None] = lambda: None
+        self._follow = build_follow(home, run, out, self._note)
         self._asked: WaitReason | None = None  # why a process waits for a person, to continue the run afterwards
 
     def show(self) -> None:
         """Print the history, then what is added."""
-        from jackline.cli.log_stream import note_archived, print_output, print_transcript
-
         home, run, out = self._home, self._run, self._out
         if run.spec.imported:  # other programs kept the output only
             print_output(home, run, out)
@@ -102,20 +102,23 @@ class _RunAttachment:
             printer.clear()
 
     def _has_process(self) -> bool:
-        """Whether a process works on the run, or waits for a person's answer to continue it."""
-        if is_active(self._home, self._run):
+        """Whether a process works on the run, starts it, or waits for a person's answer to continue it."""
+        if self._follow():
             self._asked = None
             return True
         status = (self._home.store().runs.get(self._run.id) or self._run).status
         waits = status.state is RunState.WAITING and status.reason in PERSON_NEEDED
-        if not (waits or status.state is RunState.QUEUED) or not has_waiter(self._home.folder(self._run.id)):
+        if not waits or not has_waiter(self._home.folder(self._run.id)):
             return False
-        if waits and self._asked is None:
-            self._clear_line()
+        if self._asked is None:
             inbox = self._out.format_command("inbox")
-            self._out.print_note(f"run {self._run.id} waits for a person ({status.reason}): answer there, or {inbox}")
+            self._note(f"run {self._run.id} waits for a person ({status.reason}): answer there, or {inbox}")
         self._asked = status.reason
         return True
+
+    def _note(self, text: str) -> None:
+        self._clear_line()
+        self._out.print_note(text)
 
     def _wait(self, seconds: float) -> bool:
         return self._pause(POLL_SECONDS if self._asked else seconds)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jackline.app.run_wait import is_active
 from jackline.cli.event_text import describe_event, load_event_data
-from jackline.cli.log_stream import POLL_SECONDS, print_output, print_transcript
+from jackline.cli.log_stream import POLL_SECONDS, build_follow, print_output, print_transcript
 from jackline.cli.parser import NEWEST_HELP, parse_count
 from jackline.cli.run_choice import find_run
 from jackline.cli.status_text import format_loss
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from jackline.app.home import Home
+    from jackline.cli.log_stream import Follow
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
     from jackline.domain.events import Event
@@ -41,9 +41,9 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     run = find_run(home, args.run)
     if args.events and args.turn is not None:
         raise UsageError("--turn selects a part of the transcript or the output; leave it out with --events")
-    follow = (lambda: is_active(home, run)) if args.follow else None
+    follow = build_follow(home, run, out, out.print_note) if args.follow else None
     if args.events:
-        _print_events(args, home, run, out)
+        _print_events(home, run, out, follow)
     elif args.raw or args.stderr or run.spec.imported:  # other programs kept the output only
         print_output(home, run, out, "stderr" if args.stderr else "stdout", args.turn, follow=follow)
     else:
@@ -53,16 +53,16 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     return 0
 
 
-def _print_events(args: Namespace, home: Home, run: Run, out: Output) -> None:
+def _print_events(home: Home, run: Run, out: Output, follow: Follow | None) -> None:
     import time
 
     seen = 0
     while True:
-        follow = args.follow and is_active(home, run)  # checked before reading: the last event is not missed
+        goes_on = follow is not None and follow()  # checked before reading: the last event is not missed
         while not out.stdout.is_closed and (events := home.store().records.list_events(run.id, seen, _PAGE)):
             seen = events[-1].seq
             _print_page(events, out)
-        if not follow or out.stdout.is_closed:
+        if not goes_on or out.stdout.is_closed:
             break
         time.sleep(POLL_SECONDS)
     if not seen:
