@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -298,6 +299,20 @@ def test_a_detached_run_survives_the_shell_that_started_it(place: Place) -> None
     assert wait_for_state(place, "r", "succeeded")["attempt"] == 1
     wait_for_end(said["pid"])
     assert os.path.exists(said["log"])
+
+
+def test_a_service_that_ends_before_a_detached_run_exists_does_not_strand_it(place: Place) -> None:
+    service, script = serve(place), place.folder / "script.pipe"
+    os.mkfifo(script)
+    command = place.start("run", "--agent", "scripted", "--script", str(script), "--detach", "--run-id", "r", "hello")
+    with open(script, "w", encoding="utf-8") as pipe:  # the command has seen the service
+        service.send_signal(signal.SIGTERM)
+        assert service.wait() == 0
+        pipe.write(Path(place.script(SAY)).read_text(encoding="utf-8"))
+    detached = place.end_of(command)
+    assert (detached.code, "run r (#1) started in the background" in detached.out) == (0, True), detached
+    assert place.type("logs", "-f", "r").code == 0
+    assert place.type("show", "r", "--json").json["state"] == "succeeded"
 
 
 def test_a_detached_run_that_cannot_start_stays_queued(place: Place) -> None:

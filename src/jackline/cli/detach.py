@@ -34,7 +34,8 @@ def detach_run(args: Namespace, home: Home, out: Output) -> int:
         refuse_service_arguments(args)
     created = enqueue_all(home, build_wanted_runs(args, home), at_once=not has_service)
     out.print_warnings(home.warnings)
-    if has_service or not _needs_process(home, created[0], args):
+    has_service = home.has_service()  # again: one that has ended meanwhile did not see the run
+    if has_service or args.each is not None or not _needs_process(home, created[0], args):
         return print_queued(home, created, args, out, has_service=has_service)
     return _start_in_background(home, created[0], out)
 
