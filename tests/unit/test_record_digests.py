@@ -13,7 +13,8 @@ from jackline.domain.records import Call, Receipt
 from jackline.domain.states import CallClass, CallState, Decision, Replay
 from jackline.store import ledger_events, record_digests, rows
 from jackline.store.record_digests import CALL_COLUMNS, RECEIPT_COLUMNS, RECORDS
-from jackline.store.verify import RowDigests, UnreadableEvent, read_call_event
+from jackline.store.run_verifier import read_call_event
+from jackline.store.stream_check import RowDigests, UnreadableEvent
 from tests.support.view_records import AT, call
 
 PREPARED = call(state=CallState.PREPARED, external='{"git.commit":"abc"}')

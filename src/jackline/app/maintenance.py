@@ -15,7 +15,7 @@ from jackline.errors import NoHome, Refused, StoreError
 from jackline.files import FOLDER_MODE, NotWritten, replace_file, report_path
 from jackline.named import load_stored, stored_dict
 from jackline.store import open as store_open
-from jackline.store.verify import UnreadableEvent
+from jackline.store.stream_check import UnreadableEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

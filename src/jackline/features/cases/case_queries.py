@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from jackline.features.cases.case_model import CaseQuery
-    from jackline.store.verify import RowDigests, StreamKind
+    from jackline.store.stream_check import RowDigests, StreamKind
 
 CASE = "case"  # the name of the case's own row among the records; an entry's is its id
 CASE_COLUMNS = (
@@ -148,7 +148,7 @@ _PAGE = 100  # entries: the output of a command may be large
 
 def describe_case_streams() -> StreamKind:
     """Describe how the streams of cases are verified: the rows of a case and its entries against their digests."""
-    from jackline.store.verify import StreamKind
+    from jackline.store.stream_check import StreamKind
 
     return StreamKind(
         query="case_chains",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jackline.store.driver import Statements
-    from jackline.store.verify import RowDigests, StreamKind
+    from jackline.store.stream_check import RowDigests, StreamKind
 
 ITEM = "item"  # the name of the item's row among the records
 # Covered by its digest; not the lease and the time of the last change, which a renewal changes without an event.
@@ -135,7 +135,7 @@ _EVENT_KEYS = {
 
 def describe_item_streams() -> StreamKind:
     """Describe how the streams of items are verified: each row against its newest digest."""
-    from jackline.store.verify import StreamKind
+    from jackline.store.stream_check import StreamKind
 
     return StreamKind(
         query="item_chains",
