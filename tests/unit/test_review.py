@@ -149,6 +149,7 @@ def test_of_the_same_finding_twice_the_most_severe_one_counts(severities: tuple[
         (f"Verdict: **FAIL**\n{answer('pass')}", "disagree"),
         (f"My verdict is failed.\n{answer('pass')}", "disagree"),
         (f"<review>FAIL</review>\n{answer('pass')}", "disagree"),
+        (f"It loses data.\n**FAIL**\n{answer('pass')}", "disagree"),
         (f"Verdict: PASS\n{answer('fail', [raw()])}", "disagree"),
         (answer("fail"), "no finding that says why"),
         (answer("pass", [raw()]), "new blocking findings"),

@@ -38,6 +38,7 @@ _STALLED_ROUNDS = 2  # in a row without a resolved finding
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _VERDICT_KEY = re.compile(r'"verdict"\s*:', re.IGNORECASE)
 _VERDICT_IN_PROSE = re.compile(r"(?:\bverdict\b(?:\s+is)?\W{1,8}|<review>\s*)(pass|fail)(?:ed)?\b", re.IGNORECASE)
+_FAIL_LINE = re.compile(r"^[^\w\n]*fail(?:ed)?[^\w\n]*$", re.IGNORECASE | re.MULTILINE)
 
 
 class MalformedReview(ValueError):
@@ -180,7 +181,8 @@ def _parse_outcome(values: Mapping[str, Any], before: str, after: str) -> str:
     if _VERDICT_KEY.search(others):
         raise MalformedReview("The answer has more than one verdict; give exactly one.")
     said = {found[1].lower() for found in _VERDICT_IN_PROSE.finditer(others)}
-    if said - {outcome}:
+    # A line PASS is no contradiction: it may be the output of the proof.
+    if said - {outcome} or (outcome == PASS and _FAIL_LINE.search(others)):
         raise MalformedReview(f'The text and the object disagree: the object\'s verdict is "{outcome}".')
     if after.strip():  # it may take the verdict back
         raise MalformedReview("There is text after the JSON object; write nothing after it.")
