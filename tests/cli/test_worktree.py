@@ -221,6 +221,14 @@ def test_no_run_can_start_while_its_worktree_is_removed(repo: Place, monkeypatch
     assert is_unlocked(str(repo.home / "runs"))
 
 
+def test_a_worktree_that_was_never_made_has_nothing_to_merge(repo: Place) -> None:
+    queued = repo.type("enqueue", "work", "--agent", "scripted", "--script", repo.script(SAY), "--worktree", "later")
+    assert queued.code == 0, queued
+    refused = type_(repo, "merge", "later")
+    assert (refused.code, is_one_line(refused)) == (REFUSED, True), refused
+    assert "it is not made yet, and its run is queued" in refused.err
+
+
 def test_a_run_whose_worktree_was_removed_is_not_resumed(repo: Place) -> None:
     assert start(repo, "--proof", "false", "--max-iterations", "1").code == 16
     assert type_(repo, "merge", "r", "--no-proof").code == 0

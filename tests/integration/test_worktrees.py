@@ -438,6 +438,16 @@ def test_a_file_that_became_a_folder_is_undone(scene: Scene) -> None:
     assert scene.run("status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("name", ["w", "gone", "data.json"])
+def test_the_temporary_worktree_of_a_killed_merge_is_removed(scene: Scene, name: str) -> None:
+    folder = scene.path.parent / f".merge-{name}"
+    scene.run("worktree", "add", "--quiet", "--detach", str(folder), scene.base)
+    (folder / "result").write_text("of a proof\n")
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert os.listdir(scene.path.parent) == ["w"]
+    assert ".merge-" not in scene.run("worktree", "list")
+
+
 def test_the_lock_of_a_killed_git_is_named_and_the_repair_waits_for_its_removal(scene: Scene) -> None:
     (scene.main / "new").write_text("ne")
     lock = scene.main / ".git" / "index.lock"

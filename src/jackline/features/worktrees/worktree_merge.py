@@ -114,6 +114,8 @@ def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[st
     target, tip = into or row.base_branch, states.resolve(tree.git, tree.ref)
     if not target:
         raise WorktreeRefused("its run was not created on a branch: name one with --into BRANCH")
+    if not tip and row.made_at is None:
+        raise WorktreeRefused(f"it is not made yet, and its run is {tree.run.status.state}: there is nothing to merge")
     if not tip:
         raise WorktreeRefused(f"its branch {row.branch} is gone: `jackline worktree salvage {row.name}`")
     if target == row.branch:
@@ -192,6 +194,13 @@ def _remove_temporary(git: UserGit, folder: str) -> None:
     if os.path.lexists(folder) or any(os.path.realpath(one.path) == folder for one in git.list_worktrees()):
         git.run("worktree", "remove", "--force", "--force", folder)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_left_worktree(git: Git, folder: str) -> None:
+    try:
+        _remove_temporary(UserGit(folder=git.workspace, env=git.env, warden=git.warden), folder)
+    except WorktreeUnready as error:
+        raise WorktreeRefused(str(error)) from error
 
 
 def _merge(tree: RunTree, temporary: UserGit, tip: str, target: str) -> str:
@@ -353,12 +362,18 @@ def _refuse_full_disk(git: Git, update: _Update) -> None:
 
 
 def repair_merges(git: Git, folder: str) -> None:
-    """Undo fast-forwards of this repository that were cut off; the caller holds the folder's lock."""
+    """Undo fast-forwards of this repository that were cut off, and remove temporary worktrees that a crash left.
+
+    The caller holds the folder's lock, so none of them is in use.
+    """
     with suppress(FileNotFoundError):
         for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            if name.startswith(".merge-") and os.path.isdir(path):
+                _remove_left_worktree(git, path)
+                continue
             if not (name.startswith(".merge-") and name.endswith(".json")):
                 continue
-            path = os.path.join(folder, name)
             try:
                 with open(path, encoding="utf-8") as file:
                     update = _Update(**json.load(file))
