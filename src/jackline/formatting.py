@@ -99,6 +99,8 @@ def parse_time(text: str, now: int, *, ahead: bool = False) -> int:
     `ahead`: 2h is a time after `now`.
     """
     length = parse_duration(text)
+    if ahead and length == _LONGEST_MS:
+        raise ValueError(f"'{text}' is a hundred years from now, or more; use 2h, 3d or a date such as 2026-11-01")
     if length is not None:
         return now + length if ahead else now - length
     from datetime import datetime
