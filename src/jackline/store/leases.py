@@ -41,7 +41,8 @@ _STEP_KINDS = {
     Phase.PROVING: StepKind.CHECK,
     Phase.PUBLISHING: StepKind.PUBLICATION,
 }
-_TURN_PHASES = frozenset({Phase.PLANNING, Phase.WORKING, Phase.REVIEWING})
+# A recovery still has to charge the turn that a dead worker left.
+_SPENDING_PHASES = frozenset({Phase.PLANNING, Phase.WORKING, Phase.REVIEWING, Phase.RECOVERING})
 _get_covered = attrgetter("state", "reason", "wake_at", "failure", "proof")
 _AFTER_RUNNING = frozenset(after for (before, _), after in RUN.items() if before is RunState.RUNNING)
 
@@ -346,8 +347,7 @@ def _advance(statements: Statements, before: Run, after: Run, lease: Lease, chan
     agent = change.turn.agent if change.turn is not None else before.agent
     has_ended = change.turn is not None and change.turn.ended_at is not None
     day = None
-    # A recovery still has to charge the turn that a dead worker left.
-    if has_ended or (change.status is not None and status.phase not in {*_TURN_PHASES, Phase.RECOVERING}):
+    if has_ended or (change.status is not None and status.phase not in _SPENDING_PHASES):
         day = settle_reservation(statements, after.id)
     charge_spending(statements, agent, change.at, status.spent, before.status.spent, day)
     if change.day_budget:

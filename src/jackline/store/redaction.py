@@ -6,18 +6,29 @@ everything that a run needs to be executed: the check, the rules, and the instru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jackline.domain.events import Fact
 
 if TYPE_CHECKING:
     from jackline.domain.call_gate import Intent
-    from jackline.domain.records import Checkpoint, Turn
+    from jackline.domain.records import Checkpoint
     from jackline.domain.spec import Spec
     from jackline.features.cases.case_model import CaseEntry, NewCase
     from jackline.features.work.work_item import NewItem
     from jackline.secrets.redactor import Redactor
     from jackline.store.models import NewRun, RunChange, Settlement
+
+# The free text of the records of a change.
+_CHANGE_TEXTS = {
+    "status": ("detail",),
+    "turn": ("prompt", "detail", "last_message"),
+    "check": ("command", "output"),
+    "health": ("detail",),
+    "notice": ("title", "body"),
+    "iteration": ("detail",),
+    "verdict": ("summary",),
+}
 
 
 def redact_new_run(redactor: Redactor, new: NewRun) -> NewRun:
@@ -31,22 +42,24 @@ def redact_spec(redactor: Redactor, spec: Spec) -> Spec:
 
 
 def redact_change(redactor: Redactor, change: RunChange) -> RunChange:
-    """A write of a worker."""
-    redact, check, notice, changes = redactor.redact, change.check, change.notice, change.changes
-    return change._replace(
-        facts=tuple(Fact(fact.kind, redactor.redact_value(dict(fact.data))) for fact in change.facts),
-        status=change.status and change.status._replace(detail=redact(change.status.detail)),
-        turn=change.turn and _redact_turn(redactor, change.turn),
-        check=check and check._replace(command=redact(check.command), output=redact(check.output)),
-        health=change.health and change.health._replace(detail=redact(change.health.detail)),
-        checkpoint=change.checkpoint and _redact_checkpoint(redactor, change.checkpoint),
-        notice=notice and notice._replace(title=redact(notice.title), body=redact(notice.body)),
-        iteration=change.iteration and change.iteration._replace(detail=redact(change.iteration.detail)),
-        verdict=change.verdict and change.verdict._replace(summary=redact(change.verdict.summary)),
-        findings=tuple(one._replace(file=redact(one.file), text=redact(one.text)) for one in change.findings),
-        feedback=tuple(one._replace(text=redact(one.text)) for one in change.feedback),
-        changes=changes and changes._replace(commits=tuple(redact(one) for one in changes.commits)),
-    )
+    """A write of a worker; most have few of these parts."""
+    redact = redactor.redact
+    clean: dict[str, Any] = {}
+    for name, texts in _CHANGE_TEXTS.items():
+        record = getattr(change, name)
+        if record is not None:
+            clean[name] = record._replace(**{text: redact(getattr(record, text)) for text in texts})
+    if change.facts:
+        clean["facts"] = tuple([Fact(fact.kind, redactor.redact_value(dict(fact.data))) for fact in change.facts])
+    if change.checkpoint is not None:
+        clean["checkpoint"] = _redact_checkpoint(redactor, change.checkpoint)
+    if change.findings:
+        clean["findings"] = tuple(one._replace(file=redact(one.file), text=redact(one.text)) for one in change.findings)
+    if change.feedback:
+        clean["feedback"] = tuple(one._replace(text=redact(one.text)) for one in change.feedback)
+    if change.changes is not None:
+        clean["changes"] = change.changes._replace(commits=tuple(redact(one) for one in change.changes.commits))
+    return change._replace(**clean)
 
 
 def redact_intent(redactor: Redactor, intent: Intent) -> Intent:
@@ -91,14 +104,6 @@ def redact_new_item(redactor: Redactor, new: NewItem) -> NewItem:
         payload=redactor.redact_json(new.payload),
         notes=redactor.redact(new.notes),
         question=redactor.redact(new.question),
-    )
-
-
-def _redact_turn(redactor: Redactor, turn: Turn) -> Turn:
-    return turn._replace(
-        prompt=redactor.redact(turn.prompt),
-        detail=redactor.redact(turn.detail),
-        last_message=redactor.redact(turn.last_message),
     )
 
 
