@@ -221,6 +221,29 @@ def test_no_run_can_start_while_its_worktree_is_removed(repo: Place, monkeypatch
     assert is_unlocked(str(repo.home / "runs"))
 
 
+def test_a_worktree_that_was_merged_into_another_branch_is_removed(repo: Place) -> None:
+    git(repo, "switch", "-q", "--detach")
+    assert start(repo).code == 0
+    git(repo, "branch", "jackline/copy", "jackline/r")  # as if it were the branch of another run
+    assert "r stays: not merged into any branch" in type_(repo, "gc").out
+    assert type_(repo, "merge", "r", "--into", "main").code == 0
+    assert type_(repo, "list", "--json").json["merged"] == "main"
+    assert "removed r (main)" in type_(repo, "gc").out
+    assert git(repo, "log", "-1", "--format=%s", "main") == "second"
+
+
+def test_commits_after_a_merge_into_another_branch_stay(repo: Place) -> None:
+    git(repo, "branch", "release")
+    assert start(repo).code == 0
+    git(repo, "branch", "jackline/copy", "jackline/r")
+    assert type_(repo, "merge", "r", "--into", "release").code == 0
+    (find_root(repo) / "a").write_text("three\n")
+    git(repo, "commit", "-qam", "third", where=find_root(repo))
+    git(repo, "branch", "-f", "jackline/copy", "jackline/r")
+    assert "r stays: not merged into main" in type_(repo, "gc").out
+    assert git(repo, "log", "-1", "--format=%s", "jackline/r") == "third"
+
+
 def test_a_worktree_that_was_never_made_has_nothing_to_merge(repo: Place) -> None:
     queued = repo.type("enqueue", "work", "--agent", "scripted", "--script", repo.script(SAY), "--worktree", "later")
     assert queued.code == 0, queued

@@ -49,7 +49,7 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
         target = tree.row.base_branch or "any branch"
         raise WorktreeRefused(f"it has {head} checked out, with commits that are not merged into {target}")
     tip = states.resolve(tree.git, tree.ref)
-    merged = states.find_merge(tree.git, tip, tree.row.base_branch) if tip else "its branch is gone"
+    merged = states.find_branch_merge(tree, tip) if tip else "its branch is gone"
     if not merged:
         count = (tree.git.run("rev-list", "--count", tip, "--not", "--remotes", tree.row.base) or "?").strip()
         commits = "1 commit" if count == "1" else f"{count} commits"

@@ -52,7 +52,7 @@ def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
     if not tip:
         known = [one for one in reversed(commits) if states.resolve(tree.git, one)]
         refs += _keep_commit(tree, "lost", known[0]) if known else []
-    merged = states.find_merge(tree.git, tip, tree.row.base_branch) if tip else ""
+    merged = states.find_branch_merge(tree, tip) if tip else ""
     return SalvagedWork(
         refs=tuple(refs),
         branch=tree.row.branch if tip else "",

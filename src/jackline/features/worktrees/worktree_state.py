@@ -13,7 +13,7 @@ from jackline.engine.git import Git, unbind_git_env
 from jackline.engine.process import SpawnFailed, Warden, WardenLost
 from jackline.engine.tree_id import describe_names
 from jackline.engine.work_backup import is_certain_cache
-from jackline.engine.worktree import ListedWorktree, parse_worktrees
+from jackline.engine.worktree import BRANCHES, ListedWorktree, parse_worktrees
 from jackline.engine.worktree_files import CannotCopy, is_same_file, list_copied
 from jackline.errors import Ambiguous, NotFound, WorktreeRefused
 from jackline.formatting import pluralize
@@ -140,7 +140,7 @@ def inspect_tree(tree: RunTree) -> WorktreeState:
         names = tree.git.run("diff", "--name-only", "-z", "--no-ext-diff", f"{since}...{tip}") or ""
         files = names.count("\0")
     changed = len(list_changes(tree.here) or ()) if folder == READY else 0
-    merged = find_merge(tree.git, tip, tree.row.base_branch) if tip else ""
+    merged = find_branch_merge(tree, tip) if tip else ""
     head = find_other_head(tree, tree.row.base_branch)
     return WorktreeState(
         folder=folder,
@@ -234,6 +234,15 @@ def list_checkouts(git: Git) -> list[ListedWorktree]:
     if listed is None:
         raise WorktreeRefused(f"git cannot list the worktrees of {git.workspace}: try `git worktree list` there")
     return parse_worktrees(listed)
+
+
+def find_branch_merge(tree: RunTree, tip: str) -> str:
+    """Where else the commits of its branch are; after a merge also in another branch than the one it came from."""
+    found = find_merge(tree.git, tip, tree.row.base_branch)
+    if found or tree.row.merged_at is None:
+        return found
+    listed = (tree.git.run("for-each-ref", "--format=%(refname:short)", "--contains", tip, "refs/heads") or "").split()
+    return next((name for name in listed if not name.startswith(BRANCHES)), "")  # those of other runs may be removed
 
 
 def find_merge(git: Git, commit: str, branch: str) -> str:
