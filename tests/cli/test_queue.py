@@ -99,6 +99,8 @@ def test_a_failed_dependency_cancels_the_run_at_once_and_later(any_place: Place)
     assert ended.code == 17, ended
     assert "run too-late (#4) is cancelled" in ended.out
     assert "it depends on run first, which was cancelled" in ended.out
+    again = put(any_place, "d", "--run-id", "too-late", "--after", "first,next")
+    assert (again.code, "run too-late (#4) is already cancelled" in again.out) == (17, True), again
 
 
 def test_a_run_that_fails_in_the_foreground_cancels_those_behind_it(place: Place) -> None:
@@ -127,6 +129,7 @@ def test_a_key_creates_one_run(any_place: Place) -> None:
 BAD_ARGUMENTS = [
     (("--after", "nobody"), "no run matches 'nobody'"),
     (("--not-before", "soon"), "'soon' is not a valid time"),
+    (("--not-before", "999999999d"), "'999999999d' is a hundred years from now, or more"),
     (("--dedupe", ""), "--dedupe is empty"),
     (("--dedupe", "x" * 201), "at most 200 printable characters"),
     (("--priority", "1000001"), "between -1000000 and 1000000"),

@@ -49,7 +49,9 @@ def print_queued(
     """Print what became of the runs that were put into the queue, and return the exit code."""
     has_service = home.has_service() if has_service is None else has_service
     waits = explain_waits(home, [one.run.id for one in created])
-    code = EXIT_CANCELLED if any(one.run.status.state is RunState.CANCELLED and one.is_new for one in created) else 0
+    # Also when the command is repeated: what it asks for will not happen.
+    is_cancelled = any(run.status.state is RunState.CANCELLED and not run.status.attempt for run, _ in created)
+    code = EXIT_CANCELLED if args.after and is_cancelled else 0
     if out.json:
         out.print_json_lines(
             {**queued_to_json(home, one, waits.get(one.run.id, "")), "service": has_service} for one in created
