@@ -119,6 +119,9 @@ def test_what_names_no_account_is_one_clear_line(birds: Place) -> None:
     assert "command does not log in, so it has no accounts" in refused(
         birds.type("run", "sing", "--agent", "command", "--account", "x", "--", "ls")
     )
+    for words in (("run",), ("enqueue",)):
+        scripted = birds.type(*words, "sing", "--agent", "scripted@x", "--script", birds.script({"say": "hello"}))
+        assert "scripted does not log in, so it has no accounts: use --agent scripted" in refused(scripted)
     assert "does not name an agent" in refused(birds.type("run", "sing", "--agent", "finch@"))
     assert "must be the name of an account" in refused(
         birds.type("run", "sing", "--agent", "finch", "--account", "A b")

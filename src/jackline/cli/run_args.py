@@ -13,6 +13,7 @@ from jackline.app.request import Request
 from jackline.app.text_files import read_text
 from jackline.cli.parser import SHARE_HELP
 from jackline.cli.payload_arg import read_stdin
+from jackline.domain.agent_ref import MARK
 from jackline.domain.spec import ALL_PASS, ANY_PASS, APPROVED, DRAFT, GREEN, MERGED, READY, AgentOptions
 from jackline.domain.task import MODES, fill_template, list_variables
 from jackline.errors import ScriptError, UsageError
@@ -282,7 +283,7 @@ def _load_script(script: str, agent: str) -> Mapping[str, str]:
         if agent == SCRIPTED:
             raise UsageError("the scripted agent needs a script: name it with --script FILE")
         return {}
-    if agent != SCRIPTED:
+    if agent.partition(MARK)[0] != SCRIPTED:  # that it has no accounts is said later, as of every agent
         raise UsageError(f"--script is for the scripted agent, not for '{agent}'")
     from jackline.agents.scripted.script_format import validate
 
