@@ -100,6 +100,7 @@ WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("phone", {**NTFY, "url": "ftp://host"}, "http:// or https://"),
     ("phone", {**NTFY, "url": "http://[::1"}, "http:// or https://"),
     ("phone", {**NTFY, "url": "http://host:99999"}, "http:// or https://"),
+    ("phone", {**NTFY, "url": "http://my host"}, "http:// or https://"),
     ("phone", {**NTFY, "url": "https://ada:pass@host"}, "must not hold a password"),
     ("phone", {**NTFY, "kinds": "run.*"}, "list of patterns"),
     ("phone", {**NTFY, "labels": ["!"]}, "list of patterns"),

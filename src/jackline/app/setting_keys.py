@@ -281,7 +281,7 @@ def parse_setting(name: str, value: object, where: str) -> Setting:
             # The value is not repeated: it may hold a password.
             wanted = "a postgresql:// address or the absolute path of a SQLite file"
             raise ConfigError(f"{where}: database must be {wanted}")
-        if name == "ping" and text and not _is_address(text):
+        if name == "ping" and text and not is_http_address(text):
             raise ConfigError(f"{where}: ping must be an http:// or https:// address, such as https://hc-ping.com/ID")
         if name == "account" and text and not is_account(text):
             raise ConfigError(f"{where}: account must be the name of an account, or auto")
@@ -297,7 +297,8 @@ def parse_setting(name: str, value: object, where: str) -> Setting:
     return int(number) if kind is int else number
 
 
-def _is_address(text: str) -> bool:
+def is_http_address(text: str) -> bool:
+    """Whether a request can be made to this address."""
     from urllib.parse import urlsplit
 
     try:

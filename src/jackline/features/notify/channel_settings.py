@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, cast
 
-from jackline.app.setting_keys import suggest_nearest
+from jackline.app.setting_keys import is_http_address, suggest_nearest
 from jackline.errors import ConfigError
 from jackline.features.notify.channel import APPRISE, BELL, COMMAND, NTFY, PRIORITIES, TYPES, WEBHOOK, Channel
 from jackline.features.notify.channel_secrets import check_topic, read_secret
@@ -101,13 +101,9 @@ def _check_type(channel: Channel, where: str) -> None:
     if channel.type in {NTFY, WEBHOOK} and "url" in channel.options:
         from urllib.parse import urlsplit
 
-        try:
-            parts = urlsplit(channel.get_text("url"))
-            is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            parts, is_address = urlsplit(""), False
-        if not is_address:
+        if not is_http_address(channel.get_text("url")):
             raise ConfigError(f"{where}: url must be an http:// or https:// address")
+        parts = urlsplit(channel.get_text("url"))
         if parts.username or parts.password:
             raise ConfigError(f"{where}: url must not hold a password; see docs/notices.md")
 
