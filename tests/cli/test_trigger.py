@@ -29,6 +29,8 @@ def test_a_trigger_is_added_listed_changed_and_removed(place: Place) -> None:
     gone = place.type("trigger", "show", "plants")
     assert gone.code == 2
     assert is_one_line(gone)
+    unknown = place.type("trigger", "history", "plant")
+    assert (unknown.code, "no trigger matches 'plant'" in unknown.err) == (2, True), unknown
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,10 @@ def _print_one(trigger: Trigger, out: Output) -> int:
 
 
 def _print_history(args: Namespace, home: Home, out: Output) -> int:
-    found = TriggerStore(home.store()).list_deliveries(args.name)
+    store = TriggerStore(home.store())
+    found = store.list_deliveries(args.name)
+    if not found:
+        store.get(args.name)  # a name that never existed is a mistake; a removed trigger keeps its history
     if out.json:
         out.print_json_lines({**stored_dict(one), "at": format_iso(one.at)} for one in found)
         return 0
