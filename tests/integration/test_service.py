@@ -440,7 +440,7 @@ def test_an_error_in_one_run_costs_only_time(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, error: Exception, event: str
 ) -> None:
     monkeypatch.setattr(service_store, "_FIRST_PAUSE_MS", 1)
-    errors, attempt = [error], Home.make_attempt
+    errors, attempt = [error, error], Home.make_attempt
 
     def make_attempt(home: Home, run: Run, on_start: Any) -> Run:
         if run.id == "one" and errors:
@@ -455,6 +455,7 @@ def test_an_error_in_one_run_costs_only_time(
         stage.await_event("ended", name)
         assert stage.state(name) == SUCCEEDED
     assert str(error) in stage.await_event(event, "one")["error"]
+    assert [one["event"] for one in stage.events].count(event) == 1  # though it happened twice
 
 
 # tasks of features

@@ -106,6 +106,7 @@ class _Delay:
 
     def __init__(self) -> None:
         self.until = 0.0
+        self.problem = ""  # of the database, as it was last reported
         self._failures = 0
 
     def extend(self) -> None:
@@ -300,8 +301,10 @@ class Dispatcher:
             LOG.info(f"service: {error}")
             self._delay(run)
         except StoreError as error:
-            self._report("problem", f"run {run.id}: {error}", run=run.id, error=str(error))
-            self._delay(run)
+            delay = self._delay(run)
+            if active.is_started or delay.problem != str(error):  # a full disk may last for a night
+                delay.problem = str(error)
+                self._report("problem", f"run {run.id}: {error}", run=run.id, error=str(error))
         except JacklineError as error:
             self._record_failure(run, str(error))
         except Exception as error:  # noqa: BLE001 - a mistake of jackline in one run must not end the others
@@ -335,9 +338,11 @@ class Dispatcher:
                 for warning in home.warnings:
                     self._report("problem", f"run {run.id}: {warning}", run=run.id, error=warning)
 
-    def _delay(self, run: Run) -> None:
+    def _delay(self, run: Run) -> _Delay:
         with self._lock:
-            self._delays.setdefault(run.id, _Delay()).extend()
+            delay = self._delays.setdefault(run.id, _Delay())
+            delay.extend()
+            return delay
 
     def _record_failure(self, run: Run, error: str) -> None:
         """The run cannot start, or its attempt broke off: let a person know, and try again later."""
