@@ -23,7 +23,7 @@ from jackline.app.service_tasks import ServiceContext, ServiceTask
 from jackline.domain.events import Fact
 from jackline.domain.records import Owner, Run
 from jackline.domain.states import CallClass, Decision, Replay, RunState, WaitReason
-from jackline.errors import StoreFull, StoreUnavailable
+from jackline.errors import Fenced, StoreFull, StoreUnavailable
 from jackline.extensions import HOOKS
 from jackline.features.service import presence, service_store
 from jackline.features.service.dispatcher import Dispatcher, list_candidates
@@ -456,6 +456,23 @@ def test_an_error_in_one_run_costs_only_time(
         assert stage.state(name) == SUCCEEDED
     assert str(error) in stage.await_event(event, "one")["error"]
     assert [one["event"] for one in stage.events].count(event) == 1  # though it happened twice
+
+
+def test_a_started_run_that_another_process_took_up_is_reported(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors, attempt = [Fenced("one")], Home.make_attempt
+
+    def make_attempt(home: Home, run: Run, on_start: Any) -> Run:
+        if errors:
+            on_start(lambda _: None)
+            raise errors.pop()
+        return attempt(home, run, on_start)
+
+    monkeypatch.setattr(Home, "make_attempt", make_attempt)
+    stage.queue("one")
+    stage.start()
+    stage.await_event("ended", "one")
+    events = [one["event"] for one in stage.events if one.get("run") == "one"]
+    assert events == ["claimed", "taken", "claimed", "ended"]
 
 
 # tasks of features

@@ -299,6 +299,8 @@ class Dispatcher:
             )
         except _TAKEN as error:
             LOG.info(f"service: {error}")
+            if active.is_started:  # this process was stopped for longer than its lease, for example
+                self._report("taken", f"run {run.id} (#{run.number}) was taken up by another process", run=run.id)
             self._delay(run)
         except StoreError as error:
             delay = self._delay(run)
