@@ -20,8 +20,8 @@ def test_lines_and_objects_keep_their_numbers() -> None:
 
 
 def test_fields_of_an_object_are_no_variables() -> None:
-    (item,) = parse_items('{"prompt": "p", "workspace": "w", "agent": "a", "other": 1.5}', "f")
-    assert (item.prompt, item.workspace, item.agent, item.variables) == ("p", "w", "a", {"other": "1.5"})
+    (item,) = parse_items('{"prompt": "p", "workspace": "w", "agent": "a", "other": 1.10}', "f")
+    assert (item.prompt, item.workspace, item.agent, item.variables) == ("p", "w", "a", {"other": "1.10"})
 
 
 def test_a_digest_follows_from_the_content_and_its_repetition() -> None:
@@ -38,6 +38,8 @@ def test_a_digest_follows_from_the_content_and_its_repetition() -> None:
         ('{"a": 1} {"a": 2}\n', "f, line 1: it begins with a brace"),
         ('{"a": 1}\n{"a": [1]}\n{"a": null}', "f, line 2: a must be text.*; f, line 3: a must be text"),
         ('{"agent": " "}\n', "f, line 1: agent is empty"),
+        ('{"a": 1, "b": 2, "a": 3}', "f, line 1: a appears more than once"),
+        ('{"a": NaN}', "f, line 1: NaN is not allowed in JSON"),
         ('a\n{"a": ' + "[" * 100_000 + "\n", "f, line 2: it is nested too deeply"),
         (" \n\n", "f has no lines"),
         ("a\n" * 10_001, "f has 10001 lines, more than 10000: split it"),

@@ -81,7 +81,10 @@ def _split_items(text: str) -> Iterator[tuple[int, str]]:
 def _parse_object(text: str) -> EachItem:
     """ValueError if it is not a JSON object of texts, numbers and switches."""
     try:
-        found = json.loads(text)
+        # A number is used as it is written: 1.10 is not 1.1.
+        found = json.loads(
+            text, object_pairs_hook=_refuse_repeated, parse_constant=_refuse_constant, parse_float=str, parse_int=str
+        )
     except json.JSONDecodeError as error:
         message = f"it begins with a brace and is not a JSON object ({error.msg}, column {error.colno})"
         raise ValueError(message) from None
@@ -97,10 +100,25 @@ def _parse_object(text: str) -> EachItem:
     return EachItem(0, variables=values, **fields)
 
 
+def _refuse_repeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            message = f"{name[:40]} appears more than once"
+            raise ValueError(message)
+        found[name] = value
+    return found
+
+
+def _refuse_constant(word: str) -> None:
+    message = f"{word} is not allowed in JSON"
+    raise ValueError(message)
+
+
 def _parse_value(name: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, str | int | float):
-        return str(value)
+    if isinstance(value, str):
+        return value
     message = f"{name[:40]} must be text, a number, true or false"
     raise ValueError(message)
