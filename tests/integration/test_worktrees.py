@@ -438,6 +438,31 @@ def test_a_file_that_became_a_folder_is_undone(scene: Scene) -> None:
     assert scene.run("status", "--porcelain") == ""
 
 
+def test_work_that_git_status_does_not_show_is_not_left_behind_by_a_merge(scene: Scene) -> None:
+    scene.run("update-index", "--assume-unchanged", "a", where=scene.path)
+    (scene.path / "a").write_text("hidden\n")
+    with pytest.raises(WorktreeRefused, match=f"a in {scene.path} is marked assume-unchanged"):
+        scene.merge()
+    assert scene.run("rev-parse", "main") == scene.base
+
+
+def test_a_folder_that_is_no_longer_a_worktree_is_not_merged(scene: Scene) -> None:
+    (scene.path / ".git").unlink()
+    (scene.path / "a").write_text("not committed\n")
+    with pytest.raises(WorktreeRefused, match="`jackline worktree salvage w`, move it away, then merge"):
+        scene.merge()
+    assert scene.run("rev-parse", "main") == scene.base
+
+
+def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene) -> None:
+    assert scene.merge().how == "fast-forward"
+    scene.run("worktree", "unlock", str(scene.path))
+    scene.run("worktree", "move", str(scene.path), str(scene.path.parent / "moved"))
+    (scene.path.parent / "moved" / "a").write_text("not committed\n")
+    with pytest.raises(WorktreeRefused, match=r"its branch is checked out in .*moved"):
+        scene.plan()
+
+
 @pytest.mark.parametrize("name", ["w", "gone", "data.json"])
 def test_the_temporary_worktree_of_a_killed_merge_is_removed(scene: Scene, name: str) -> None:
     folder = scene.path.parent / f".merge-{name}"

@@ -125,14 +125,29 @@ def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[st
             f"{row.path} has {head} checked out, with commits that {row.branch} does not have: merge them into "
             f"{row.branch} there, then merge"
         )
-    changed = states.list_changes(tree.here) if states.find_folder_state(tree) == states.READY else []
+    _refuse_uncommitted(tree)
+    return target, tip
+
+
+def _refuse_uncommitted(tree: RunTree) -> None:
+    """WorktreeRefused if the folder has work that is not on the branch, or nobody can tell."""
+    row, folder = tree.row, states.find_folder_state(tree)
+    if folder == states.DAMAGED:
+        raise WorktreeRefused(
+            f"{row.path} is no longer a git worktree, so nobody can tell what is not committed: keep it with "
+            f"`jackline worktree salvage {row.name}`, move it away, then merge"
+        )
+    if folder != states.READY:
+        return
+    changed = states.list_changes(tree.here)
     if changed is None:
         raise WorktreeRefused(f"git cannot tell whether {row.path} is clean: try `git status` there")
     if changed:
         raise WorktreeRefused(
             f"not committed: {states.name_files(changed)}; commit or remove that in {row.path}, then merge"
         )
-    return target, tip
+    if hidden := states.list_hidden(tree.here):
+        raise _build_hidden_refusal(hidden, row.path)
 
 
 def find_checkout(git: Git, target: str, busy: Mapping[str, str]) -> str:
@@ -313,10 +328,12 @@ def _refuse_hidden_changes(git: Git, update: _Update) -> None:
     listed = _read(git, "diff-tree", "-r", "-z", "--name-only", "--no-renames", update.before, update.after)
     hidden = set(states.list_hidden(git._replace(workspace=update.checkout))).intersection(listed.split("\0"))
     if hidden:
-        raise WorktreeRefused(
-            f"{states.name_files(sorted(hidden))} in {update.checkout} is marked assume-unchanged or "
-            "skip-worktree: undo that with `git update-index --no-assume-unchanged --no-skip-worktree`, then merge"
-        )
+        raise _build_hidden_refusal(sorted(hidden), update.checkout)
+
+
+def _build_hidden_refusal(names: list[str], folder: str) -> WorktreeRefused:
+    how = "undo that with `git update-index --no-assume-unchanged --no-skip-worktree`, then merge"
+    return WorktreeRefused(f"{states.name_files(names)} in {folder} is marked assume-unchanged or skip-worktree: {how}")
 
 
 def _refuse_files_in_the_way(git: Git, update: _Update) -> None:

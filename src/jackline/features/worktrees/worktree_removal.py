@@ -39,8 +39,11 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
         raise WorktreeRefused(f"run {busy[tree.row.path]} is active in it")
     if folder in {states.DAMAGED, states.ELSEWHERE}:
         raise WorktreeRefused(f"it is on {folder}" if folder == states.ELSEWHERE else "its folder is damaged")
-    listed = [one for one in states.list_checkouts(tree.git) if os.path.realpath(one.path) == tree.row.path]
+    checkouts = states.list_checkouts(tree.git)
+    listed = [one for one in checkouts if os.path.realpath(one.path) == tree.row.path]
     _refuse_lock(tree, listed)
+    if others := [one.path for one in checkouts if one.branch == tree.ref and one not in listed]:
+        raise WorktreeRefused(f"its branch is checked out in {others[0]}")
     if folder == states.READY:
         _refuse_changes(tree, listed)
     elif folder == states.MISSING:
