@@ -44,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # by nohup: so would the commands that a test hangs up
+        signal.signal(signal.SIGHUP, lambda *_: None)
     if hasattr(config, "workerinput") and sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
