@@ -78,7 +78,7 @@ def merge_tree(tree: RunTree, mode: str, into: str, hold_claims: HoldClaims, *, 
     with hold_claims() as busy:
         target, tip = _check_source(tree, into, busy)
     repair_merges(tree.git, os.path.dirname(tree.row.path))
-    before = states.resolve(tree.git, f"refs/heads/{target}")
+    before = tree.git.resolve_commit(f"refs/heads/{target}")
     if not before:
         raise WorktreeRefused(f"there is no branch {target}: name another with --into BRANCH")
     if tree.git.run("merge-base", "--is-ancestor", tip, before) is not None:
@@ -111,7 +111,7 @@ def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[st
     row = tree.row
     if tree.run.status.state is RunState.RUNNING or row.path in busy:
         raise WorktreeRefused(f"run {tree.run.id} is active in {row.path}: wait for it, or cancel it")
-    target, tip = into or row.base_branch, states.resolve(tree.git, tree.ref)
+    target, tip = into or row.base_branch, tree.git.resolve_commit(tree.ref)
     if not target:
         raise WorktreeRefused("its run was not created on a branch: name one with --into BRANCH")
     if not tip and row.made_at is None:
@@ -313,7 +313,7 @@ def _move_target(tree: RunTree, update: _Update) -> None:
     if code is None:
         process.leave()
         raise WorktreeRefused(f"git still updates {update.checkout}: see `git status` there, then merge again")
-    if states.resolve(tree.git, f"refs/heads/{update.target}") != update.after:
+    if tree.git.resolve_commit(f"refs/heads/{update.target}") != update.after:
         if said == _REFUSED:
             remove_file(journal)
             raise WorktreeRefused(f"git found changes in {update.checkout} that were made in the meantime: merge again")
@@ -396,7 +396,7 @@ def repair_merges(git: Git, folder: str) -> None:
                     update = _Update(**json.load(file))
             except (ValueError, TypeError):
                 continue
-            if states.resolve(git, f"refs/heads/{update.target}") == update.before:
+            if git.resolve_commit(f"refs/heads/{update.target}") == update.before:
                 _undo(git, update)
             remove_file(path)
 

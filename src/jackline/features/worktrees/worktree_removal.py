@@ -51,7 +51,7 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
     if head := states.find_other_head(tree, tree.row.base_branch):
         target = tree.row.base_branch or "any branch"
         raise WorktreeRefused(f"it has {head} checked out, with commits that are not merged into {target}")
-    tip = states.resolve(tree.git, tree.ref)
+    tip = tree.git.resolve_commit(tree.ref)
     merged = states.find_branch_merge(tree, tip) if tip else "its branch is gone"
     if not merged:
         count = (tree.git.run("rev-list", "--count", tip, "--not", "--remotes", tree.row.base) or "?").strip()

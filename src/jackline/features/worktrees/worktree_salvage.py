@@ -38,19 +38,19 @@ def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
     folder = states.find_folder_state(tree)
     if folder in {states.NEW, states.ELSEWHERE}:
         raise WorktreeRefused(f"its folder is {'not made yet' if folder == states.NEW else f'on host {tree.row.host}'}")
-    tip = states.resolve(tree.git, tree.ref)
+    tip = tree.git.resolve_commit(tree.ref)
     refs = list[str]()
     ignored: tuple[str, ...] = ()
     if folder == states.READY:
         refs += _keep_ready(tree)
         ignored = tuple(states.list_ignored(tree))
-        refs += _keep_commit(tree, "head", states.resolve(tree.here, "HEAD"))
+        refs += _keep_commit(tree, "head", tree.here.resolve_commit("HEAD"))
     elif folder == states.DAMAGED:
         refs += _keep_damaged(tree, tip)
     elif folder == states.MISSING:
         refs += _get_refs(tree, keep_registered_work(tree.git, tree.row.path, tree.run.id))
     if not tip:
-        known = [one for one in reversed(commits) if states.resolve(tree.git, one)]
+        known = [one for one in reversed(commits) if tree.git.resolve_commit(one)]
         refs += _keep_commit(tree, "lost", known[0]) if known else []
     merged = states.find_branch_merge(tree, tip) if tip else ""
     return SalvagedWork(
@@ -102,7 +102,7 @@ def _keep_commit(tree: RunTree, name: str, commit: str) -> list[str]:
     if not commit or has_ref(tree.git, commit):
         return []
     ref = f"refs/jackline/{tree.run.id}/{name}"
-    if states.resolve(tree.git, ref) not in {"", commit}:  # another one was kept before
+    if tree.git.resolve_commit(ref) not in {"", commit}:  # another one was kept before
         ref = f"{ref}-{commit[:_SHORT]}"
     if tree.git.run("update-ref", ref, commit) is None:
         raise WorktreeRefused(f"{ref} cannot be written: keep commit {commit} yourself")

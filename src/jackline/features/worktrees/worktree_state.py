@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from jackline import clock
-from jackline.clock import boot_ms
+from jackline.engine.command_runner import start_command_warden
 from jackline.engine.git import Git, unbind_git_env
-from jackline.engine.process import SpawnFailed, Warden, WardenLost
+from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.tree_id import describe_names
 from jackline.engine.work_backup import is_certain_cache
 from jackline.engine.worktree import BRANCHES, ListedWorktree, parse_worktrees
@@ -75,10 +75,9 @@ class WorktreeState(NamedTuple):
 @contextmanager
 def open_trees(home: Home) -> Iterator[list[RunTree]]:
     """The worktrees of all runs of this home that were not removed; one warden for all commands of git."""
-    marker = {"JACKLINE_COMMAND": os.urandom(8).hex()}
     rows = [] if home.is_new else home.store().worktrees.list_present()
     try:
-        with Warden.start(deadline_ms=boot_ms() + _MOST_MS, marker=marker) as warden:
+        with start_command_warden(_MOST_MS) as warden:
             found = []
             for row in rows:
                 run = home.store().runs.get(row.run_id)
@@ -131,7 +130,7 @@ def inspect_tree(tree: RunTree) -> WorktreeState:
     folder = find_folder_state(tree)
     if folder in {NEW, ELSEWHERE}:
         return WorktreeState(folder)
-    tip, target = resolve(tree.git, tree.ref), resolve(tree.git, f"refs/heads/{tree.row.base_branch}")
+    tip, target = tree.git.resolve_commit(tree.ref), tree.git.resolve_commit(f"refs/heads/{tree.row.base_branch}")
     ahead = behind = files = 0
     since = target or tree.row.base
     if tip:
@@ -159,7 +158,7 @@ def find_other_head(tree: RunTree, target: str) -> str:
     for one in list_checkouts(tree.git):
         if os.path.realpath(one.path) != tree.row.path or one.branch == tree.ref or not one.head.strip("0"):
             continue
-        tip = resolve(tree.git, tree.ref)
+        tip = tree.git.resolve_commit(tree.ref)
         is_known = tip and tree.git.run("merge-base", "--is-ancestor", one.head, tip) is not None
         if not is_known and not find_merge(tree.git, one.head, target):
             return one.branch.removeprefix("refs/heads/") or one.head[:_SHORT]
@@ -175,13 +174,8 @@ def find_folder_state(tree: RunTree) -> str:
         return ELSEWHERE
     if not os.path.lexists(row.path):
         return MISSING
-    top = tree.here.run("rev-parse", "--show-toplevel") if os.path.isdir(row.path) else None
-    return READY if top is not None and os.path.realpath(top.removesuffix("\n")) == row.path else DAMAGED
-
-
-def resolve(git: Git, name: str) -> str:
-    """The commit that a name means; empty if there is none."""
-    return (git.run("rev-parse", "-q", "--verify", f"{name}^{{commit}}") or "").strip()
+    top = tree.here.find_top() if os.path.isdir(row.path) else ""
+    return READY if top and os.path.realpath(top) == row.path else DAMAGED
 
 
 def list_changes(git: Git, *, untracked: bool = True) -> list[str] | None:
@@ -253,9 +247,7 @@ def find_merge(git: Git, commit: str, branch: str) -> str:
     remote = (git.run("for-each-ref", "--format=%(refname:short)", "--contains", commit, "refs/remotes") or "").split()
     if remote:
         return remote[0]
-    upstream = (
-        (git.run("rev-parse", "-q", "--verify", f"{branch}@{{upstream}}^{{commit}}") or "").strip() if branch else ""
-    )
+    upstream = git.resolve_commit(f"{branch}@{{upstream}}") if branch else ""
     for one, name in ((target, branch), (upstream, f"the upstream of {branch}")):
         if branch and one and has_same_changes(git, commit, one):
             return f"{name} (squashed)"
