@@ -323,6 +323,7 @@ def _switched_off(settings: dict[str, Any]) -> None:
     settings["disableAllHooks"] = True
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("change", "why"),
     [

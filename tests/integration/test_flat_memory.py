@@ -58,6 +58,7 @@ def quiet(tmp_path_factory: pytest.TempPathFactory) -> int:
     return peak_kb(tmp_path_factory.mktemp("quiet") / "place", [{"say": "hello"}])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("garbage", KINDS)
 def test_memory_stays_flat(tmp_path: Path, garbage: dict[str, Any], quiet: int) -> None:
     loud = peak_kb(tmp_path / "loud", [{"garbage": garbage}, {"say": "hello"}])

@@ -177,9 +177,8 @@ def test_killed_while_publishing_everything_happens_once(garden: Garden, point: 
 @pytest.mark.parametrize(
     "point",
     [
-        "advance.committed:5",
-        "turn.spawned",
         "host.effect.made",
+        *(pytest.param(one, marks=pytest.mark.full) for one in ("advance.committed:5", "turn.spawned")),
         *(
             pytest.param(f"advance.{part}:{time}", marks=pytest.mark.full)
             for part in ("begun", "committed")

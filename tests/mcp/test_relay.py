@@ -20,6 +20,7 @@ from jackline.features.mcp import relay
 from tests.cli.place import SECONDS, Place
 from tests.mcp.client import call, refusal
 from tests.support.helpers import is_alive, wait_until
+from tests.support.slow_cases import keep_some
 from tools import mcp_replies
 
 COMMAND = [sys.executable, "-I", "-S", relay.__file__]
@@ -136,16 +137,23 @@ def test_the_official_client_finds_nothing_unusual(place: Place) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        b"this is not JSON",
-        b'["a batch"]',
-        b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}',
-        b'{"jsonrpc":"2.0","id":7,"method":"no/such"}',
-        b'{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}',
-        json.dumps(
-            {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {"protocolVersion": "1999-01-01", **ABOUT}}
-        ).encode(),
-    ],
+    keep_some(
+        [
+            b"this is not JSON",
+            b'["a batch"]',
+            b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}',
+            b'{"jsonrpc":"2.0","id":7,"method":"no/such"}',
+            b'{"jsonrpc":"2.0","id":7,"method":"initialize","params":{}}',
+            json.dumps(
+                {
+                    "jsonrpc": "2.0",
+                    "id": 7,
+                    "method": "initialize",
+                    "params": {"protocolVersion": "1999-01-01", **ABOUT},
+                }
+            ).encode(),
+        ]
+    ),
 )
 def test_what_it_does_not_know_the_real_server_answers(place: Place, talk: Talk, line: bytes) -> None:
     """After such a line a ping, because the server does not answer everything."""

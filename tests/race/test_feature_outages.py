@@ -53,7 +53,7 @@ STEPS: dict[str, Callable[[Store], Any]] = {
 KINDS = ["created", "claimed", "waiting", "answered", "claimed", "annotated", "note.made", "released", "buried"]
 
 
-@pytest.mark.parametrize("heard", [True, False])
+@pytest.mark.parametrize("heard", [True, pytest.param(False, marks=pytest.mark.full)])
 @pytest.mark.parametrize("broken", STEPS)
 def test_a_connection_lost_at_commit_neither_loses_nor_doubles(
     store: Store, postgres_database: str, broken: str, heard: bool

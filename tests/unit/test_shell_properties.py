@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from jackline.shell import list_commands
 from jackline.shell.model import NotParsed
 from tests.shell_texts import FRAGMENTS
+from tests.support.slow_cases import keep_every_other
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BASH = shutil.which("bash") or ""
@@ -100,7 +101,7 @@ UNITS = [
 ]
 
 
-@pytest.mark.parametrize("unit", sorted(set(UNITS)), ids=ascii)
+@pytest.mark.parametrize("unit", keep_every_other(sorted(set(UNITS))), ids=ascii)
 def test_a_long_text_of_one_thing_comes_to_an_end(unit: str) -> None:
     """A reader that goes back would not live to see it."""
     for ending in ("", "a", ")"):
