@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
 import sys
 import termios
 import time
@@ -13,14 +12,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from jackline.app.run_wait import POLL_SECONDS
+from jackline.cli.signals import raise_on_signals
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from jackline.cli.output import Output
 
-_INTERRUPT_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ERASE = "\r\x1b[2K"
 _CHUNK = 4096
 
@@ -52,7 +51,7 @@ def read_answer(prompt: str, out: Output, has_changed: Callable[[], bool] = lamb
 
     In the background, only `has_changed` is asked. If it is true, the prompt disappears.
     """
-    with _interruptible():
+    with raise_on_signals():  # a signal ends a question at once; elsewhere it only asks the run to park
         try:
             return _read_answer(prompt, out, has_changed)
         except (KeyboardInterrupt, OSError, termios.error):  # OSError: the terminal is gone
@@ -89,17 +88,3 @@ def _is_foreground() -> bool:
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except OSError:  # a terminal that does not control this process
         return True
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let a signal end a question at once; elsewhere signals only ask the run to park."""
-    handlers = [(number, signal.getsignal(number)) for number in _INTERRUPT_SIGNALS]
-    replaced = [(number, handler) for number, handler in handlers if handler is not signal.SIG_IGN]
-    for number, _ in replaced:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in replaced:
-            signal.signal(number, handler)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+import threading
+from typing import TYPE_CHECKING, Self
 
 from jackline.app.run_wait import (
     DENY,
@@ -24,6 +24,7 @@ from jackline.app.run_wait import (
 from jackline.cli import status_text
 from jackline.cli.answer_input import has_terminal
 from jackline.cli.progress import Progress
+from jackline.cli.signals import SignalListener
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import EXIT_INTERRUPTED, RunState, WaitReason, exit_code
 from jackline.engine.run_env import DETACHED
@@ -31,14 +32,10 @@ from jackline.errors import Busy, Overtaken
 from jackline.policy.profiles import CI
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.domain.records import Run
     from jackline.engine.supervise import Interrupt
-
-_PARKING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def follow_run(home: Home, run: Run, out: Output, interrupts: Interrupts, on_ask: str | None = None) -> int:
@@ -141,42 +138,29 @@ class Interrupts:
         self.is_interrupted = False
         self._interrupt: Interrupt | None = None
         self._why = StopReason.INTERRUPT
-        self._previous: list[tuple[signal.Signals, Any]] = []
+        self._lock = threading.Lock()  # guards the attributes above
+        self._listener = SignalListener(self._handle_signal)
 
     def __enter__(self) -> Self:
-        for number in _PARKING_SIGNALS:
-            handler = signal.getsignal(number)
-            if handler is not signal.SIG_IGN:  # nohup and background jobs ignore signals on purpose
-                signal.signal(number, self._handle_signal)
-                self._previous.append((number, handler))
+        self._listener.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._previous:
-            signal.signal(number, handler)
+    def __exit__(self, *error: object) -> None:
+        self._listener.__exit__(*error)
 
     def set_interrupt(self, interrupt: Interrupt) -> None:
         """Set how to interrupt the work that starts now, and do it at once if a signal arrived before."""
-        self._interrupt = interrupt
-        if self.is_interrupted:
-            interrupt(self._why)
+        with self._lock:
+            self._interrupt = interrupt
+            if self.is_interrupted:
+                interrupt(self._why)
 
-    def _handle_signal(self, number: int, _frame: object) -> None:
-        if self.is_interrupted:
-            return  # the agent already has its grace time; a second signal changes nothing
-        self.is_interrupted = True
-        if number == signal.SIGTERM and os.environ.get(DETACHED):
-            self._why = StopReason.SHUTDOWN
-        if self._interrupt is not None:
-            self._interrupt(self._why)
-
-
-@contextmanager
-def raise_on_signals() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into KeyboardInterrupt, so that the demo and the drill clean up."""
-    previous = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
+    def _handle_signal(self, number: int) -> None:
+        with self._lock:
+            if self.is_interrupted:
+                return  # the agent already has its grace time; a second signal changes nothing
+            self.is_interrupted = True
+            if number == signal.SIGTERM and os.environ.get(DETACHED):
+                self._why = StopReason.SHUTDOWN
+            if self._interrupt is not None:
+                self._interrupt(self._why)

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from jackline.app import paths
-from jackline.cli.follow_run import raise_on_signals
+from jackline.cli.signals import raise_on_signals
 from jackline.scenarios.sandbox import make_folder, make_temporary_folder
 
 if TYPE_CHECKING:

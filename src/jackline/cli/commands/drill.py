@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from jackline.cli.follow_run import raise_on_signals
+from jackline.cli.signals import raise_on_signals
 
 if TYPE_CHECKING:
     from argparse import Namespace

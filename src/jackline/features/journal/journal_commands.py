@@ -177,13 +177,9 @@ def _parse_moment(text: str, wrong: str) -> int:
 
 
 def _follow(args: Namespace, home: Home, query: TimelineQuery, out: Output) -> int:
-    from jackline.cli.follow_run import Interrupts
+    from jackline.cli.signals import raise_on_signals
 
-    def interrupt(_why: object = None) -> None:
-        raise KeyboardInterrupt  # stop waiting, with the exit code of an interrupted command
-
-    with Interrupts() as interrupts:
-        interrupts.set_interrupt(interrupt)
+    with raise_on_signals():
         for events in journal_events.follow_timeline(home, query, args.limit):
             if events:
                 _show(events, out)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import signal
 import threading
 import time
 from typing import TYPE_CHECKING
 
 from jackline import clock
+from jackline.cli.signals import SignalListener
 from jackline.diagnostic_log import LOG
 from jackline.errors import JacklineError, UsageError
 from jackline.features.service.service_runner import Service, ServiceOptions
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 INSIDE_RUN = ()
 NEEDS_PROJECT = False  # each run has the settings of its own project
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PROBLEMS = frozenset({"problem", "cannot_start", "held", "died"})
 _SIGNALLED, _RUN_LEFT, _FINISHED = "signalled", "run left", "finished"
 
@@ -64,23 +63,21 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     refuse_unconfirmed_settings(home)
     refuse_fresh_changes(home, home.config.loaded_at)
     diagnostics.start_log(home.path)
-    events: queue.SimpleQueue[str] = queue.SimpleQueue()  # a signal handler may put into it at any instruction
-    for number in _SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP on purpose
-            signal.signal(number, lambda *_: events.put(_SIGNALLED))
-    service = Service(home, options, log.report, lambda: events.put(_RUN_LEFT))
-    service.open()
-    slots = pluralize(options.slots, "slot")
-    log.report("started", f"service {service.id} started: {home.path}, {slots}", service=service.id, home=home.path)
-    try:
-        if args.once:
-            service.start_once(lambda: events.put(_FINISHED))
-        else:
-            service.start()
-        _wait_and_drain(service, events, home.config.get_float("drain_seconds"), log)
-    finally:
-        service.close()
-        log.report("stopped", f"service {service.id} stopped", service=service.id)
+    events: queue.SimpleQueue[str] = queue.SimpleQueue()
+    with SignalListener(lambda _number: events.put(_SIGNALLED)):
+        service = Service(home, options, log.report, lambda: events.put(_RUN_LEFT))
+        service.open()
+        slots = pluralize(options.slots, "slot")
+        log.report("started", f"service {service.id} started: {home.path}, {slots}", service=service.id, home=home.path)
+        try:
+            if args.once:
+                service.start_once(lambda: events.put(_FINISHED))
+            else:
+                service.start()
+            _wait_and_drain(service, events, home.config.get_float("drain_seconds"), log)
+        finally:
+            service.close()
+            log.report("stopped", f"service {service.id} stopped", service=service.id)
     return 1 if service.has_failed else 0
 
 
