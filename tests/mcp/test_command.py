@@ -1,4 +1,4 @@
-"""`jackline mcp` as a command: its words, and what it says where the SDK is missing."""
+"""`jackline mcp` as a command: its words."""
 
 from __future__ import annotations
 
@@ -8,34 +8,6 @@ import pytest
 
 from tests.cli.place import Place, is_one_line
 from tests.cli.test_terminal import Terminal
-
-# As if the extra were not installed.
-WITHOUT = """
-import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"mcp", "mcp_types", "pydantic", "anyio"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-import importlib.util
-found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, package=None: None if name == "mcp" else found(name, package)
-sys.meta_path.insert(0, Missing())
-from jackline.cli.main import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-@pytest.mark.parametrize("words", [("mcp",), ("mcp", "--http")])
-def test_without_the_extra_it_says_in_one_line_how_to_get_it(place: Place, words: tuple[str, ...]) -> None:
-    ended = place.end_of(place.python(WITHOUT, *words))
-    assert (ended.code, ended.out, is_one_line(ended)) == (2, "", True), ended
-    assert "pip install 'jackline[mcp]'" in ended.err
-
-
-def test_without_the_extra_everything_else_works(place: Place) -> None:
-    for words in (("list",), ("work", "enqueue", "--kind", "review", "--id", "pr-1"), ("mcp", "--help")):
-        ended = place.end_of(place.python(WITHOUT, *words))
-        assert ended.code == 0, ended
 
 
 @pytest.mark.parametrize(

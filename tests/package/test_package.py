@@ -105,10 +105,10 @@ def test_the_wheel_needs_only_the_base_dependencies(built: Built) -> None:
     assert f"Version: {__version__}" in head
     assert "Requires-Python: >=3.11" in head
     needed = [line for line in head if line.startswith("Requires-Dist:") and "extra ==" not in line]
-    wanted = ("apprise>=1.9", "cronsim>=2.6", "fastjsonschema>=2.22", "shtab>=1.13", "tzdata")
+    wanted = ("apprise>=1.9", "cronsim>=2.6", "fastjsonschema>=2.22", "mcp>=2.3", "shtab>=1.13", "tzdata")
     assert needed == [f"Requires-Dist: {one}" for one in wanted]
     extras = {line.partition(": ")[2] for line in head if line.startswith("Provides-Extra:")}
-    assert extras == {"mcp", "otel", "postgres"}
+    assert extras == {"otel", "postgres"}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
@@ -45,11 +44,6 @@ def test_it_is_offered_where_the_sdk_is_installed(tmp_path: Path) -> None:
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:
     assert build_mcp_argv(loaded(tmp_path, 'mcp = "off"'), {}) == ((), "")
-
-
-def test_without_the_sdk_there_is_none_and_nothing_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert build_mcp_argv(loaded(tmp_path), {}) == ((), "")
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,7 @@ def has_password(address: str) -> bool:
 
 def build_mcp_argv(config: Config, environ: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
     """The server's command line; or an empty one, with the reason if the user should know it."""
-    from importlib.util import find_spec
-
-    if config.get_text("mcp") == "off" or find_spec("mcp") is None:
+    if config.get_text("mcp") == "off":
         return (), ""
     address = config.get_text("database")
     if "://" in address:  # agents get no passwords and no libpq variables

@@ -38,10 +38,6 @@ def configure(parser: CommandParser) -> None:
 def execute(args: Namespace, home: Home, out: Output) -> int:
     if args.port is not None and not args.http:
         raise UsageError("--port needs --http")
-    from importlib.util import find_spec
-
-    if find_spec("mcp") is None:
-        raise UsageError("the MCP server needs the official SDK: pip install 'jackline[mcp]'")
     member = _join(args, home)
     with home.update_in_background(seldom=True):
         from jackline.features.mcp.transports import get_url, listen, serve_http, serve_stdio
