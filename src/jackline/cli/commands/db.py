@@ -28,12 +28,12 @@ INSIDE_RUN = ("status", "check")
 
 
 def configure(parser: CommandParser) -> None:
-    parsers = parser.add_actions(_ACTIONS)
-    parsers["backup"].add_argument("path", metavar="PATH")
-    parsers["archive"].add_argument(
+    actions = parser.add_actions(_ACTIONS)
+    actions["backup"].add_argument("path", metavar="PATH")
+    actions["archive"].add_argument(
         "--older-than", metavar="AGE", default="30d", help="how long ago the run ended (default 30d)"
     )
-    parsers["archive"].add_argument("--to", metavar="DIR", help="the target directory (default: archive/ in the home)")
+    actions["archive"].add_argument("--to", metavar="DIR", help="the target directory (default: archive/ in the home)")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:

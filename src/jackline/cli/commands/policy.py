@@ -28,24 +28,24 @@ INSIDE_RUN = ("show", "check", "explain", "audit")
 
 
 def configure(parser: CommandParser) -> None:
-    made = parser.add_actions(_ACTIONS)
-    made["show"].add_argument("--layer", choices=policy_files.LAYERS[1:], help="only the rules of this layer")
-    made["check"].add_argument("file", metavar="FILE")
-    made["explain"].add_argument(
+    actions = parser.add_actions(_ACTIONS)
+    actions["show"].add_argument("--layer", choices=policy_files.LAYERS[1:], help="only the rules of this layer")
+    actions["check"].add_argument("file", metavar="FILE")
+    actions["explain"].add_argument(
         "words",
         nargs="*",
         metavar="WORD",
         help="a shell command, such as git push; or a tool by the agent's name for it, such as Bash",
     )
-    made["explain"].add_setting("profile")
-    made["explain"].add_setting("unmatched")
-    given = made["explain"].add_mutually_exclusive_group()
+    actions["explain"].add_setting("profile")
+    actions["explain"].add_setting("unmatched")
+    given = actions["explain"].add_mutually_exclusive_group()
     given.add_argument("--input", metavar="JSON", help="the input of the call")
     given.add_argument("--command", metavar="TEXT", help="a shell command (default TOOL: Bash)")
-    made["explain"].epilog = "Write a command with flags after --, or in quotes: policy explain -- git push --force"
+    actions["explain"].epilog = "Write a command with flags after --, or in quotes: policy explain -- git push --force"
     parser.takes_arguments = True
-    made["audit"].add_argument("--format", choices=_FORMATS, default=_FORMATS[0])
-    made["audit"].add_argument("--since", metavar="WHEN", help="45s, 30m, 2h, 3d, 1w, or a date such as 2026-11-01")
+    actions["audit"].add_argument("--format", choices=_FORMATS, default=_FORMATS[0])
+    actions["audit"].add_argument("--since", metavar="WHEN", help="45s, 30m, 2h, 3d, 1w, or a date such as 2026-11-01")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:

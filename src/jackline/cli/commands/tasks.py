@@ -28,10 +28,10 @@ INSIDE_RUN = ("list", "show")
 
 
 def configure(parser: CommandParser) -> None:
-    parsers = parser.add_actions(_ACTIONS)
-    parsers["show"].add_argument("name", metavar="TASK")
-    parsers["new"].add_argument("name", metavar="NAME")
-    parsers["new"].add_argument("--description", metavar="TEXT", default="", help="its purpose, in one line")
+    actions = parser.add_actions(_ACTIONS)
+    actions["show"].add_argument("name", metavar="TASK")
+    actions["new"].add_argument("name", metavar="NAME")
+    actions["new"].add_argument("--description", metavar="TEXT", default="", help="its purpose, in one line")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:

@@ -62,28 +62,28 @@ INSIDE_RUN = (
 def configure(parser: CommandParser) -> None:
     """Add the arguments of every action."""
     parser.takes_arguments = True  # `command run -- CMD…`
-    made = parser.add_actions(_ACTIONS)
-    _add_start(made["start"])
-    _add_hypothesis(made["hypothesis"].add_actions(_HYPOTHESIS, "operation"))
-    evidence = made["evidence"].add_actions({"add": "add evidence"}, "operation")["add"]
+    actions = parser.add_actions(_ACTIONS)
+    _add_start(actions["start"])
+    _add_hypothesis(actions["hypothesis"].add_actions(_HYPOTHESIS, "operation"))
+    evidence = actions["evidence"].add_actions({"add": "add evidence"}, "operation")["add"]
     _add_text(evidence, "TEXT", "what was observed")
     evidence.add_argument("--hypothesis", metavar="H001", help="the hypothesis that it belongs to")
     _add_case(evidence)
-    _add_command(made["command"].add_actions(_COMMAND, "operation"))
-    _add_learning(made["learning"].add_actions(_LEARNING, "operation"))
-    _add_close(made["close"])
-    made["reopen"].add_argument(
+    _add_command(actions["command"].add_actions(_COMMAND, "operation"))
+    _add_learning(actions["learning"].add_actions(_LEARNING, "operation"))
+    _add_close(actions["close"])
+    actions["reopen"].add_argument(
         "id", metavar="ID", nargs="?", help="a case id (default: your case that was closed last)"
     )
-    listing = made["list"]
+    listing = actions["list"]
     listing.add_argument("--status", choices=tuple(str(one) for one in CaseStatus), default="", help="only this status")
     listing.add_argument("--all-repos", action="store_true", help="include every repository")
     listing.add_argument("--limit", metavar="N", type=parse_count, default=50, help="how many cases (default 50)")
     listing.add_argument("--after", metavar="ID", help="show the page after this case")
-    hook_command.configure(made["hook"])
-    made["switch"].add_argument("id", metavar="ID", help="a case id or a unique prefix")
+    hook_command.configure(actions["hook"])
+    actions["switch"].add_argument("id", metavar="ID", help="a case id or a unique prefix")
     for name in ("status", "handoff", "files"):
-        _add_case(made[name])
+        _add_case(actions[name])
 
 
 def _add_case(parser: CommandParser) -> None:
@@ -108,43 +108,43 @@ def _add_start(parser: CommandParser) -> None:
     parser.add_argument("--skip-intake", action="store_true", help="do not run the project's intake command")
 
 
-def _add_hypothesis(made: Mapping[str, CommandParser]) -> None:
-    _add_text(made["add"], "TEXT", "the hypothesis")
-    resolve = made["resolve"]
+def _add_hypothesis(actions: Mapping[str, CommandParser]) -> None:
+    _add_text(actions["add"], "TEXT", "the hypothesis")
+    resolve = actions["resolve"]
     resolve.add_argument("entry", metavar="H001", help="the entry id")
     resolve.add_argument("--status", required=True, choices=_RESOLVED, help="the new status")
     resolve.add_argument("--note", metavar="TEXT", default="", help="the reason")
-    made["list"].add_argument("--status", choices=_STATUSES, help="only this status")
-    for parser in made.values():
+    actions["list"].add_argument("--status", choices=_STATUSES, help="only this status")
+    for parser in actions.values():
         _add_case(parser)
 
 
-def _add_command(made: Mapping[str, CommandParser]) -> None:
-    _add_text(made["add"], "CMD", "the command")
+def _add_command(actions: Mapping[str, CommandParser]) -> None:
+    _add_text(actions["add"], "CMD", "the command")
     statuses = tuple(str(one) for one in CommandStatus)
-    made["add"].add_argument("--status", required=True, choices=statuses, help="the result")
-    made["add"].add_argument("--note", metavar="TEXT", default="", help="a note")
-    run = made["run"]
+    actions["add"].add_argument("--status", required=True, choices=statuses, help="the result")
+    actions["add"].add_argument("--note", metavar="TEXT", default="", help="a note")
+    run = actions["run"]
     run.usage = f"{run.prog} [--case ID] [--case-seconds N] -- CMD ..."
     run.add_setting("case_seconds")
-    for parser in made.values():
+    for parser in actions.values():
         _add_case(parser)
 
 
-def _add_learning(made: Mapping[str, CommandParser]) -> None:
-    add = made["add"]
+def _add_learning(actions: Mapping[str, CommandParser]) -> None:
+    add = actions["add"]
     add.add_argument("--kind", required=True, choices=tuple(str(one) for one in LearningKind), help="what was missing")
     add.add_argument("--summary", metavar="TEXT", required=True, help="what was learned")
-    made["amend"].add_argument("entry", metavar="L001", help="the entry id")
-    actions = tuple(str(one) for one in RepoAction)
-    for kept in (add, made["amend"]):
-        kept.add_argument("--repo-action", required=True, choices=actions, help="how the repository records it")
+    actions["amend"].add_argument("entry", metavar="L001", help="the entry id")
+    repo_actions = tuple(str(one) for one in RepoAction)
+    for kept in (add, actions["amend"]):
+        kept.add_argument("--repo-action", required=True, choices=repo_actions, help="how the repository records it")
         kept.add_argument("--path", metavar="PATH", default="", help="the file that records it")
         kept.add_argument("--reason", metavar="TEXT", default="", help="with none: why no file records it")
-    made["review"].add_argument(
+    actions["review"].add_argument(
         "--require-resolved", action="store_true", help="exit 1 if a learning is not in the repository"
     )
-    for parser in made.values():
+    for parser in actions.values():
         _add_case(parser)
 
 

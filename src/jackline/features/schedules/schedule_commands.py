@@ -59,12 +59,12 @@ _ZONE_FILE = "/etc/localtime"
 
 
 def configure(parser: CommandParser) -> None:
-    made = parser.add_actions(_ACTIONS)
-    for name, one in made.items():
+    actions = parser.add_actions(_ACTIONS)
+    for name, one in actions.items():
         if name != "list":
             one.add_argument("name", metavar="NAME", help="the name of the schedule")
-    made["history"].add_argument("--limit", metavar="N", type=parse_count, default=20, help="(default 20)")
-    _configure_add(made["add"])
+    actions["history"].add_argument("--limit", metavar="N", type=parse_count, default=20, help="(default 20)")
+    _configure_add(actions["add"])
     parser.takes_arguments = True
 
 

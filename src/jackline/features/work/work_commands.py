@@ -55,35 +55,35 @@ _MOST_TOKEN = 10**9
 
 
 def configure(parser: CommandParser) -> None:
-    made = parser.add_actions(_ACTIONS)
-    _add_new(made["enqueue"])
+    actions = parser.add_actions(_ACTIONS)
+    _add_new(actions["enqueue"])
     for name in _OF_ONE:
         if name == "answer":
-            made[name].add_argument("words", nargs="*", metavar="ID TEXT", help="the whole id, and the answer")
+            actions[name].add_argument("words", nargs="*", metavar="ID TEXT", help="the whole id, and the answer")
         else:
-            made[name].add_argument("word", nargs="?", metavar="ID", help="the whole id")
-        made[name].add_argument("--id", metavar="ID", help="the same as the argument")
+            actions[name].add_argument("word", nargs="?", metavar="ID", help="the whole id")
+        actions[name].add_argument("--id", metavar="ID", help="the same as the argument")
     for name in ("next", "claim", *_HELD):
-        made[name].add_argument(
+        actions[name].add_argument(
             "--owner", metavar="NAME", default="", help="the holder (default: JACKLINE_ACTOR, or the user)"
         )
     for name in _HELD:
-        made[name].add_argument(
+        actions[name].add_argument(
             "--token", metavar="N", type=_parse_token, help="the token of your claim; an older token is refused"
         )
     for name in ("next", "claim", "renew"):
-        made[name].add_argument(
+        actions[name].add_argument(
             "--lease", metavar="TIME", default=f"{LEASE_MS // 60_000}m", help="how long the claim lasts"
         )
     for name in ("resolve", "release"):
-        _add_notes(made[name])
-    _add_notes(made["annotate"], required=True)
-    made["resolve"].add_argument(
+        _add_notes(actions[name])
+    _add_notes(actions["annotate"], required=True)
+    actions["resolve"].add_argument(
         "--status", choices=tuple(work_queue.RESOLUTIONS), default="done", help="(default done)"
     )
-    made["wait-human"].add_argument("--question", metavar="TEXT", required=True, help="what the person is asked")
-    made["answer"].add_argument("--answer", metavar="TEXT", help="the same as the second argument")
-    _add_listing(made)
+    actions["wait-human"].add_argument("--question", metavar="TEXT", required=True, help="what the person is asked")
+    actions["answer"].add_argument("--answer", metavar="TEXT", help="the same as the second argument")
+    _add_listing(actions)
 
 
 def _add_new(parser: CommandParser) -> None:
@@ -106,18 +106,18 @@ def _add_notes(parser: CommandParser, *, required: bool = False) -> None:
     notes.add_argument("--notes-json", metavar="JSON", help="notes that must be valid JSON")
 
 
-def _add_listing(made: dict[str, CommandParser]) -> None:
+def _add_listing(actions: dict[str, CommandParser]) -> None:
     for name in ("next", "list", "pending"):
-        made[name].add_argument("--kind", metavar="KIND", action="append", help="may be repeated")
+        actions[name].add_argument("--kind", metavar="KIND", action="append", help="may be repeated")
     statuses = [str(one) for one in WorkStatus]
-    made["list"].add_argument("--status", action="append", choices=statuses, help="may be repeated")
-    made["list"].add_argument("--owner", metavar="NAME", help="the current or last holder")
+    actions["list"].add_argument("--status", action="append", choices=statuses, help="may be repeated")
+    actions["list"].add_argument("--owner", metavar="NAME", help="the current or last holder")
     for name in _PAGED:
-        made[name].add_argument("--limit", metavar="N", type=parse_count, default=50, help="(default 50)")
+        actions[name].add_argument("--limit", metavar="N", type=parse_count, default=50, help="(default 50)")
     for name in ("list", "pending"):
-        made[name].add_argument("--after", metavar="ID", help="show the page after this item")
-    made["pending"].set_defaults(status=[str(WorkStatus.PENDING)], owner=None)
-    replay = made["replay"]
+        actions[name].add_argument("--after", metavar="ID", help="show the page after this item")
+    actions["pending"].set_defaults(status=[str(WorkStatus.PENDING)], owner=None)
+    replay = actions["replay"]
     replay.add_argument("--older-than", metavar="AGE", help="also items in flight that were not updated for so long")
     replay.add_argument("--requeue", action="store_true", help="return abandoned items to the queue")
 

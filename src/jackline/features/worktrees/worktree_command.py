@@ -46,15 +46,15 @@ _SHOWN_FILES = 5
 
 
 def configure(parser: CommandParser) -> None:
-    made = parser.add_actions(_ACTIONS)
+    actions = parser.add_actions(_ACTIONS)
     for name in ("open", "merge", "salvage"):
-        made[name].add_argument("tree", metavar="NAME", help=_TREE_HELP)
+        actions[name].add_argument("tree", metavar="NAME", help=_TREE_HELP)
     for name in ("list", "gc"):
-        made[name].add_argument("--all-repos", action="store_true", help="those of every repository")
-    made["gc"].add_argument(
+        actions[name].add_argument("--all-repos", action="store_true", help="those of every repository")
+    actions["gc"].add_argument(
         "--dry-run", action="store_true", help="only print what would be removed, and why the others stay"
     )
-    merge = made["merge"]
+    merge = actions["merge"]
     mode = merge.add_mutually_exclusive_group()
     mode.add_argument("--ff-only", action="store_true", help="only if the target has no other commits")
     mode.add_argument("--no-ff", action="store_true", help="always make a merge commit")
