@@ -1,6 +1,7 @@
 """Finds the zone of a path: inside the workspace, temporary, outside, or unknown. Pure.
 
-Symbolic links are not followed, because nothing here reads the disk.
+Symbolic links are not followed, because nothing here reads the disk. Git hooks, settings of agents and editor tasks
+have a separate zone: they start programs later without a gate, perhaps before a person has read the diff.
 """
 
 from __future__ import annotations
@@ -9,8 +10,6 @@ import posixpath
 import re
 from enum import Enum
 from typing import TYPE_CHECKING
-
-from jackline.policy import startup_files
 
 if TYPE_CHECKING:
     from jackline.shell.model import Word
@@ -35,6 +34,36 @@ _TEMPORARY_NAME = re.compile(r"^(?:\$TMPDIR|\$\{TMPDIR(?::?-/tmp/?)?\})(?=/|$)")
 _NEW_NAME = re.compile(r"^(?:\$\(mktemp(?: [^()$`]*)?\)|`mktemp(?: [^`$]*)?`)(?=/|$)")
 _RUN_TIME = re.compile(r"[$`*?\[{]")
 _UPWARD = re.compile(r"(?:^|[/{,])\.\.?(?:[/*?\[},]|$)|[{,][/~]")
+# Settings of agents. Skills, commands and other texts for a model are not among them.
+_AGENT_SETTINGS = (
+    r"\.claude/(?:settings[^/]*\.json$|(?:hooks|workflows|routines|plugins)(?:/|$)|(?:scheduled_tasks|launch)\.json$)",
+    r"\.mcp\.json$",
+    r"\.codex/(?!(?:skills|prompts)(?:/|$))",
+    r"\.(?:gemini|qwen)/(?!(?:skills|commands)(?:/|$)|[A-Z]+\.md$)",
+    r"\.(?:opencode|kilo|kilocode)/(?!(?:skills?|commands?|rules)(?:/|$))",
+    r"(?:opencode|kilo|tui)\.jsonc?$",
+    r"\.cursor/(?:mcp|hooks)\.json$",
+)
+_OTHER_STARTUP_FILES = (
+    r"\.envrc$",
+    r"\.husky/",
+    r"\.vscode/(?:tasks|settings|launch|mcp)\.json$",
+    r"[^/]+\.code-workspace$",
+    r"\.idea/(?:workspace\.xml$|runConfigurations(?:/|$))",
+    r"\.run/[^/]+\.run\.xml$",
+    r"\.zed/(?:tasks|settings|debug)\.json$",
+    r"\.devcontainer(?:\.json$|/)",
+    r"\.(?:exrc|nvimrc|nvim\.lua|dir-locals\.el)$",
+)
+_STARTUP_FOLDERS = (
+    r"\.(?:claude|codex|gemini|qwen|opencode|kilo|kilocode|cursor|husky|vscode|idea|run|zed|devcontainer)"
+)
+# A file that starts programs; a folder that also has others; a shell pattern. macOS ignores the case of names.
+_STARTUP_FILE = re.compile(rf"(?:^|/)(?:{'|'.join((*_AGENT_SETTINGS, *_OTHER_STARTUP_FILES))})", re.IGNORECASE)
+_STARTUP_FOLDER = re.compile(rf"(?:^|/){_STARTUP_FOLDERS}$", re.IGNORECASE)
+_STARTUP_PATTERN = re.compile(
+    rf"(?:^|[/{{,]){_STARTUP_FOLDERS}(?:[/}},]|$)|\.mcp\.json|\.envrc|opencode\.json", re.IGNORECASE
+)
 
 
 def find_zone(word: Word, folder: str | None, workspace: str) -> PathZone:
@@ -90,9 +119,21 @@ def _find_exact_zone(text: str, folder: str | None, workspace: str) -> PathZone:
 
 def _find_inside_zone(path: str) -> PathZone:
     """Return the zone of a path relative to the workspace."""
-    if startup_files.starts_programs(path):
+    if _STARTUP_FILE.search(path) is not None or _is_git_file(path.lower().split("/")):
         return PathZone.HOOKS
-    return PathZone.HOOKS_FOLDER if startup_files.holds_startup_files(path) else PathZone.INSIDE
+    return PathZone.HOOKS_FOLDER if _STARTUP_FOLDER.search(path) is not None else PathZone.INSIDE
+
+
+def _is_git_file(parts: list[str]) -> bool:
+    """Check for hooks and settings of git: of the workspace, a submodule, a linked worktree, or a folder inside."""
+    if ".git" not in parts:
+        return False
+    _, *rest = parts[parts.index(".git") :]
+    if not rest:
+        return len(parts) > 1  # a file in its place names another repository
+    if rest[0] in {"modules", "worktrees"}:
+        return "hooks" in rest or rest[-1].startswith("config")
+    return rest[0] == "hooks" or rest[0].startswith("config")
 
 
 def _find_prefix_zone(known: str, rest: str, folder: str | None, workspace: str) -> PathZone:
@@ -106,7 +147,7 @@ def _find_prefix_zone(known: str, rest: str, folder: str | None, workspace: str)
     if above is PathZone.HOOKS_FOLDER:
         return PathZone.HOOKS
     if above in {PathZone.ROOT, PathZone.INSIDE}:
-        return PathZone.HOOKS if startup_files.names_startup_files(begun + rest) else PathZone.INSIDE
+        return PathZone.HOOKS if _STARTUP_PATTERN.search(begun + rest) is not None else PathZone.INSIDE
     if above is PathZone.OUTSIDE and resolve_path(head + slash, folder or "/") in _TEMPORARY:
         return _find_temporary_zone(f"/{begun}{rest}")
     return above

@@ -58,7 +58,7 @@ FETCH_SEND = Rule(
     name="fetch.send", tool="", call_class=CallClass.EFFECT, replay=Replay.ASK, decision=Decision.ASK,
     target="http:{url|uri|href|}",
 )  # fmt: skip
-# Programs that the user or a CLI starts later without a gate; see startup_files.py.
+# Programs that the user or a CLI starts later without a gate; see path_zones.py.
 HOOKS_WRITE = Rule(
     name="workspace.hooks", tool="", call_class=CallClass.LOCAL, replay=Replay.ASK, decision=Decision.ASK
 )
