@@ -22,10 +22,10 @@ from jackline.policy import (
     path_zones,
     rule_lookup,
     tool_names,
-    tool_requests,
 )
 from jackline.policy.builtin import agent_tools, mcp_tools
 from jackline.policy.classify_command import ClassifiedCommand, classify_command, survey_text
+from jackline.policy.curl_requests import READING_METHODS
 from jackline.policy.path_zones import PathZone
 from jackline.policy.rules import (
     NAME_SEPARATOR,
@@ -51,6 +51,13 @@ if TYPE_CHECKING:
 _REMOTE_CHANGES = frozenset({"remote", "config", "submodule", "clone", "init"})
 _BRANCH_CHANGES = frozenset({"checkout", "switch", "branch", "symbolic-ref", "worktree"})
 _CALLER = "tool_call"  # a tool that calls another tool by name
+# The fields of tools that fetch, without _ and -. A method other than GET, HEAD or OPTIONS, or a body, sends data.
+_METHOD_FIELDS = frozenset({"method", "httpmethod", "verb", "requestmethod", "xhttpmethodoverride", "xmethodoverride"})
+_BODY_FIELDS = frozenset(
+    {"body", "data", "payload", "json", "form", "formdata", "files", "file", "postdata", "requestbody", "bodyfile"}
+    | {"rawbody", "jsonbody", "multipart", "upload"}
+)
+_MOST_LEVELS = 6  # of nested fields
 # The rules for files outside that a tool deletes or writes.
 _DELETE_RULES = {
     PathZone.OUTSIDE: builtin.OUTSIDE_DELETE,
@@ -161,7 +168,7 @@ def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallCo
     if any(name.startswith("mcp.") for name in rule.name.split(NAME_SEPARATOR)) and rule.layer == rule_lookup.BUILT_IN:
         return _classify_mcp(rule, tool, given, where)
     is_built_in = builtin.BY_TOOL.get(tool) is rule
-    if is_built_in and tool in agent_tools.FETCHERS and tool_requests.sends_data(given):
+    if is_built_in and tool in agent_tools.FETCHERS and _sends_data(given):
         match = RuleMatch(words=tool, rule=builtin.FETCH_SEND.name, why="it has a method or a body that sends data")
         return _build_classification(builtin.FETCH_SEND, NOTHING, (match,), where.folder)
     if is_built_in and rule.call_class is CallClass.LOCAL:
@@ -175,6 +182,20 @@ def _classify_tool(rules: tuple[Rule, ...], tool: str, given: Any, where: CallCo
     matched = f"the tool name matches '{rule.tool}' ({rule.layer})"
     why = "no rule matches this tool" if rule.name == rule_lookup.UNMATCHED.name else matched
     return _build_classification(rule, NOTHING, (RuleMatch(words=tool, rule=rule.name, why=why),), where.folder)
+
+
+def _sends_data(value: Any, name: str = "", levels: int = _MOST_LEVELS) -> bool:  # noqa: ANN401 - any JSON
+    """Check the input of a tool that fetches, in any nesting, for a method or a body that sends data."""
+    plain = name.lower().replace("_", "").replace("-", "")
+    if plain in _METHOD_FIELDS and isinstance(value, str):
+        return bool(value) and value.strip().upper() not in READING_METHODS
+    if plain in _BODY_FIELDS:
+        return bool(value) or (isinstance(value, int) and not isinstance(value, bool))
+    if not levels:
+        return isinstance(value, dict | list)
+    if isinstance(value, dict):
+        return any(_sends_data(item, str(key), levels - 1) for key, item in value.items())
+    return isinstance(value, list) and any(_sends_data(item, "", levels - 1) for item in value)
 
 
 def _classify_tool_change(tool: str, change: path_args.PathChange, where: CallContext) -> Classification | None:
