@@ -24,7 +24,7 @@ _FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to
 _THOUSAND, _MILLION = 1_000, 1_000_000
 _CENT = 10_000  # in millionths of a dollar
 _LINE_LENGTH = 160
-# Control characters except line ends and tabs, halves of characters, and characters without a shape of their own: they
+# Control characters except line ends and tabs, halves of characters, and characters without a visible shape: they
 # steer a terminal, reverse or hide text, or split a line.
 _UNPRINTABLE = (
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"

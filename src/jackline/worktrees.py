@@ -37,7 +37,7 @@ def find_repository(folder: str) -> str:
     """The root of the main worktree of the git repository around the folder, or the folder itself.
 
     All worktrees of a repository have the same one. That of a bare repository is the repository. A submodule is a
-    repository of its own.
+    separate repository.
     """
     root = find_worktree(folder)
     git_folder = _read_line(os.path.join(root, _GIT))  # a link to it in a linked worktree, a submodule and some others

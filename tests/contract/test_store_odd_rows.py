@@ -178,7 +178,10 @@ def test_no_record_of_a_run_is_altered_dropped_or_inserted_unseen(store: Store, 
     [
         ("UPDATE specs SET spec = 'nonsense'", "its spec was altered"),
         ("DELETE FROM specs", "its spec was altered"),
-        ("UPDATE notices SET chain_head = 'gone'", "notice notice-1 told the head gone, which is not on the chain"),
+        (
+            "UPDATE notices SET chain_head = 'gone'",
+            "notice notice-1 announced the head gone, which is not on the chain",
+        ),
         ("UPDATE calls SET state = 'nonsense' WHERE id = 'call-1'", "call call-1 was altered"),
         ("UPDATE calls SET call_class = 'nonsense' WHERE id = 'call-1'", "call call-1 was altered"),
     ],

@@ -77,7 +77,10 @@ def test_a_run_that_is_not_there_cannot_be_verified(store: Store) -> None:
         ("UPDATE runs SET chain_head = 'x'", "its chain ends at event 7 with another hash than its row says"),
         ("UPDATE runs SET state = 'cancelled'", "its row was altered after it had been written"),
         ('UPDATE specs SET spec = \'{"prompt": "x", "workspace": "/"}\'', "its spec was altered"),
-        ("UPDATE notices SET chain_head = 'gone'", "notice notice-1 told the head gone, which is not on the chain"),
+        (
+            "UPDATE notices SET chain_head = 'gone'",
+            "notice notice-1 announced the head gone, which is not on the chain",
+        ),
         ("UPDATE calls SET target = 'mail:eve' WHERE id = 'effect'", "call effect was altered"),
         ("UPDATE calls SET key = 'x' WHERE id = 'effect'", "call effect was altered"),
         ("UPDATE calls SET call_class = 'read' WHERE id = 'effect'", "call effect was altered"),
@@ -144,7 +147,7 @@ def test_a_rewritten_chain_is_found_by_a_head_that_left_the_machine(store: Store
         f"UPDATE events SET data = '{last.data}', hash = '{last.hash}' WHERE seq = 7",
         f"UPDATE runs SET chain_head = '{last.hash}'",
     )
-    assert "told the head" in store.verify.verify_run("run-1").problems[0]
+    assert "announced the head" in store.verify.verify_run("run-1").problems[0]
     _tamper(store, f"UPDATE notices SET chain_head = '{last.hash}'")
     assert store.verify.verify_run("run-1").problems == ()
     found = store.verify.verify_run("run-1", kept_head=kept)

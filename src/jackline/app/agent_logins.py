@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 20
 
 
 def find_login_problem(declaration: Declaration, binary: str, environ: Mapping[str, str], workspace: str = "") -> str:
-    """Why the CLI cannot reach its model, with the command that logs in; empty if it can, or if nobody can tell.
+    """Why the CLI cannot reach its model, with the command that logs in; empty if it can, or if that is unknown.
 
     With a workspace, files of its project may have the credentials, too.
     """
@@ -46,7 +46,7 @@ def _has_evidence(login: LoginFacts, environ: Mapping[str, str]) -> bool:
         return True
     if not login.config:
         return False
-    # The settings may name a provider of their own, which needs no login.
+    # The settings may name another provider, which needs no login.
     return _OWN_PROVIDER.search(_read_start(os.path.join(folder, login.config))) is not None
 
 

@@ -108,7 +108,7 @@ def require_program(home_path: str, config: Config, adapter: Adapter, environ: M
 
 
 def require_login(declaration: Declaration, binary: str, environ: Mapping[str, str], workspace: str = "") -> None:
-    """NotLoggedIn if the agent has no credentials; what nobody can tell counts as logged in."""
+    """NotLoggedIn if the agent has no credentials; an unknown state counts as logged in."""
     if declaration.login is not None:
         from jackline.app.agent_logins import find_login_problem
 

@@ -67,7 +67,7 @@ def _split_items(text: str) -> Iterator[tuple[int, str]]:
             begin = text.index("{", at)
             try:
                 _, stop = decoder.raw_decode(text, begin)
-            except (ValueError, RecursionError):  # reported by whoever parses the line
+            except (ValueError, RecursionError):  # the parser of the line reports it
                 stop = end
             end = text.find("\n", stop)
             end = len(text) if end < 0 else end

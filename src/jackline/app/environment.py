@@ -120,7 +120,7 @@ def make_redactor(config: Config | None = None) -> Redactor:
 
 
 def list_ping_secrets(url: str) -> list[str]:
-    """The secret parts of an address that is pinged: whoever knows them can report for the run."""
+    """The secret parts of an address that is pinged: anyone who knows them can report for the run."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

@@ -50,7 +50,7 @@ def enqueue_all(home: Home, wanted: Sequence[WantedRun], *, at_once: bool = Fals
 def cancel_unreachable(home: Home) -> list[Run]:
     """End the queued runs that can never start, because a run that they depend on failed or was cancelled.
 
-    Whoever ends a run calls this, and so do services before they start one.
+    Every command that ends a run calls this, and services do before they start one.
     """
     ended = home.store(create=True).queue.cancel_unreachable(wall_ms(), new_id)
     if ended:

@@ -85,7 +85,7 @@ class Request(NamedTuple):
     ungated: bool = False
     share_workspace: bool = False  # work even if another run works in the same worktree
     labels: tuple[str, ...] = ()  # words by which channels select the run's notices
-    worktree: bool | None = None  # whether it works in a worktree of its own; None: as the settings say
+    worktree: bool | None = None  # whether it works in a new worktree; None: the settings decide
     worktree_name: str = ""  # empty: from its id
     worktree_base: str = ""  # a commit; empty: HEAD
     copy: tuple[str, ...] = ()  # untracked files for that worktree
@@ -266,7 +266,7 @@ def _plan_pull_request(request: Request, workspace: str, branch: str, remotes: M
 
 
 def _limit_usd(home: Home, config: Config, names: Sequence[str]) -> int | None:
-    """The budget in millionths of a dollar. One that nobody could keep is refused if it was named for this run."""
+    """The budget in millionths of a dollar. Refuse one given for this run if an agent reports no usage."""
     limit = round(config.get_float("max_usd") * 1_000_000) or None
     declarations = [agents.load_adapter(config, name).declaration for name in names]
     blind = [one.name for one in declarations if not one.tokens and not one.cost]

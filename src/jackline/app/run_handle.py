@@ -191,7 +191,7 @@ class RunHandle:
 
 
 class _Worker:
-    """Works on a run in a thread, over a connection of its own."""
+    """Works on a run in a thread, over a separate connection."""
 
     def __init__(self, home: Home, run: Run) -> None:
         self._home, self._run = home, run

@@ -1,4 +1,4 @@
-"""What a feature does inside a running service: each task has a thread and a connection of its own.
+"""The tasks of features in a running service. Each task has a separate thread and connection.
 
 A feature names a function of (home) → list of tasks in the hook `service_tasks`; `features/service` runs them.
 """

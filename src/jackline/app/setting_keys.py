@@ -342,7 +342,7 @@ def _rank(key: SettingKey, value: Setting) -> float:
 
 
 def find_mistyped_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield each variable that is almost a setting, with the setting that was probably meant."""
+    """Yield each variable that is almost a setting, with the setting that it probably misspells."""
     from difflib import get_close_matches
 
     if _RUN_VARIABLE in environ:

@@ -57,7 +57,7 @@ def find_hidden_file(task: Task, folder: str, environ: Mapping[str, str]) -> str
 
 
 def _find_files(name: str, folder: str, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Every file of that name, the nearest first; an unreadable one counts, because it was meant."""
+    """Every file of that name, the nearest first; an unreadable one counts, so that no other file replaces it."""
     for origin, place in _list_folders(folder, environ) if ids.is_chosen(name) else ():
         path = os.path.join(place, name + _SUFFIX)
         if os.path.lexists(path):

@@ -126,7 +126,7 @@ def _list_copied(request: Request, config: Config, git: Git, source: str, folder
 
 
 def fork_worktree(home: Home, parent: Run, spec: Spec, run_id: str, *, chosen: bool) -> Spec:
-    """The spec of a fork with a worktree of its own, which starts from the last commit of its parent's branch."""
+    """The spec of a fork in a new worktree, which starts from the last commit of its parent's branch."""
     known = parent.spec.worktree
     git = Git(workspace=home.store().worktrees.find_repository(parent.id), env=unbind_git_env(os.environ))
     base = git.resolve_commit(f"refs/heads/{known.branch}")

@@ -1,4 +1,4 @@
-"""`jackline run --detach`: leaves a run to a running service, or to a supervisor of its own in the background."""
+"""`jackline run --detach`: leaves a run to a running service, or to a new supervisor in the background."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class Output:
         """Print the titles of a table on a terminal; returns a function that prints one row at once.
 
         `widest` has the widest expected cell of each column; the flexible one, the last, gets the rest of the line. A
-        cell that does not fit there follows on a line of its own.
+        cell that does not fit there follows on a separate line.
         """
         titles = [column.title for column in columns]
         widths = [max(map(measure_width, both)) for both in zip(titles[:-1], widest[:-1], strict=True)]

@@ -33,7 +33,7 @@ class CommandParser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
         self.out = out
         self.takes_arguments = False  # whether the words after `--` are passed on to another program
-        self.takes_flags_between = False  # whether flags may stand between the positional arguments
+        self.takes_flags_between = False  # whether flags may come between the positional arguments
         # No defaults here: those of a subcommand's parser would overwrite flags given before its name.
         unset = argparse.SUPPRESS
         group = self.add_argument_group("global options")
@@ -50,7 +50,7 @@ class CommandParser(argparse.ArgumentParser):
         return self.parse_args(words, argparse.Namespace(home=None, json=False, no_color=False, arguments=arguments))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - as argparse
-        """As argparse's, which a parser calls for its subcommand too; flags may stand between where that is wanted."""
+        """As argparse's, which also parses subcommands; `takes_flags_between` lets flags come between arguments."""
         if not self.takes_flags_between:
             return super().parse_known_args(args, namespace)
         self.takes_flags_between = False  # argparse's own method calls this one, twice

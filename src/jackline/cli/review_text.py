@@ -44,7 +44,7 @@ def format_finding(finding: Finding, out: Output) -> Iterator[str]:
 
 
 def format_reviews(home: Home, run: Run) -> str:
-    """Return who reviews a run and what is open, in one line; empty if nobody does."""
+    """Return the reviewers of a run and what is open, in one line; empty without reviewers."""
     if not run.spec.review:
         return ""
     mode = f", {run.spec.review_mode} must pass" if len(run.spec.review) > 1 else ""

@@ -85,7 +85,7 @@ class Declaration(NamedTuple):
     door: str = "socket"  # how it asks the gate: "socket" or "http"
     compacts: bool = False  # it compacts a full context, and a hook of it restores the run's case
     mcp: bool = False  # it accepts an MCP server for one turn, besides the user's own
-    login: LoginFacts | None = None  # None: it needs no login, or nobody can tell
+    login: LoginFacts | None = None  # None: it needs no login, or that is unknown
     mcp_reason: str = ""  # why it cannot, or when it gets none
     switches_off: Mapping[str, str] = NOTHING  # its own protection that a flag of the launch switches off, by the flag
     project_files: ProjectFiles = ProjectFiles()

@@ -55,7 +55,7 @@ def wait_for_limit(state: MachineState, detail: str, at: int) -> StepResult:
 
 def compute_resume_time(state: MachineState, at: int) -> int:
     """When to try again: when the first agent can be used, as far as is known, else after a backoff that grows."""
-    # Of its own agent the known reset counts, not how long it rests otherwise.
+    # For the run's current agent the known reset counts, not how long it rests otherwise.
     agent = state.next_agent
     candidates = (agent,) if state.status.goal is Phase.REVIEWING else state.spec.agents
     others = [one for one in candidates if one != agent or state.limit_resets.get(one) == 0]

@@ -64,7 +64,7 @@ def _remove_mentions(text: str) -> str:
 def build_feedback_section(url: str, items: Sequence[Feedback], detail: str) -> str:
     """What the checks and the people at a pull request say, for the prompt of the agent that works on it.
 
-    Names of checks are quoted, too: whoever can add a check to the commit chooses them. `detail` is what the host saw.
+    Names of checks are quoted, too: they are chosen by anyone who can add a check. `detail` is what the host saw.
     """
     parts = [f"The pull request {url} has not been accepted yet. Make the necessary changes; jackline pushes them."]
     parts += [f"Summary:\n{quote_text(format_line(detail, _MOST_DETAIL))}"] if detail else []

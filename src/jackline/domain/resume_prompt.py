@@ -113,7 +113,7 @@ def build_interrupted_section(interrupted: Sequence[Call]) -> tuple[str, list[st
 
 
 def find_interrupted_calls(calls: Sequence[Call], turns: Sequence[Turn], forced: Sequence[Call] = ()) -> list[Call]:
-    """The abandoned reads and local calls that no turn was told about since; not those that have to be made again."""
+    """The abandoned reads and local calls that no later prompt reported; not those that have to be repeated."""
     # A call of a reviewer, or of a turn that planned, is not the worker's; nor do their prompts tell the worker.
     readers = {turn.number for turn in turns if turn.role != Role.WORK}
     turns = [turn for turn in turns if turn.number not in readers]

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class DetachedProcess:
-    """A command in a session of its own, without a terminal; its output goes to a file."""
+    """A command in a new session, without a terminal; its output goes to a file."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], folder: str, log: str) -> None:
-        """Start it. OSError if that fails; the log, readable by its owner only, is written anew."""
+        """Start it. OSError if that fails; the log, readable by its owner only, is overwritten."""
         try:
             os.makedirs(os.path.dirname(log), mode=0o700, exist_ok=True)
             descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -100,7 +100,7 @@ class EarlierEffects:
         return None
 
     def _find_unclear(self, intent: Intent) -> tuple[str, Call] | None:
-        """An earlier effect of the same rule, if it cannot be told whether this is the same one."""
+        """An earlier effect of the same rule, if it is unknown whether this is the same one."""
         for part in intent.effects:
             call = self._find_happened(self._by_rule.get(part.rule)) if part.unclear else None
             if call is not None:

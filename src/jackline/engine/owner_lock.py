@@ -61,7 +61,7 @@ def is_owner_dead(folder: str, owner: str) -> bool:
 def wait_until_dead(folder: str, owner: str, seconds: float) -> bool:
     """Wait until the owner is dead: its warden may still be killing processes. False after `seconds`.
 
-    Whoever takes over removes the lock file: then there is nothing to wait for.
+    A process that takes over removes the lock file: then there is nothing to wait for.
     """
     until = time.monotonic() + seconds
     while not is_owner_dead(folder, owner):

@@ -41,7 +41,7 @@ class PushRepository(NamedTuple):
 
 
 def make_push_repository(path: str, git: Git, remote: str, url: str, commit: str) -> PushRepository | None:
-    """Make it anew for one commit and one remote; None if git cannot tell where the objects are."""
+    """Create it again for one commit and one remote; None if git cannot tell where the objects are."""
     listed = git.run(
         "rev-parse", "--path-format=absolute", "--git-path", "objects", "--git-path", "shallow",
         "--show-object-format",

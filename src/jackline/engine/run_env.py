@@ -89,6 +89,6 @@ def build_process_tag(secret: bytes, run_id: str) -> dict[str, str]:
 
 
 def find_docker_ports(environ: Mapping[str, str]) -> frozenset[int]:
-    """The port of DOCKER_HOST: whoever talks to it controls this machine."""
+    """The port of DOCKER_HOST: a client of docker controls this machine."""
     port = environ.get("DOCKER_HOST", "").rpartition(":")[2].partition("/")[0]
     return frozenset({int(port)} if port.isascii() and port.isdigit() else ())

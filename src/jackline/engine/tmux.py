@@ -97,7 +97,7 @@ class EnvironmentPipe:
             try:
                 descriptor = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             except OSError as error:
-                if error.errno != errno.ENXIO:  # nobody reads yet
+                if error.errno != errno.ENXIO:  # no reader yet
                     raise disk_error(error, self.path) from error
                 time.sleep(_LOOK_SECONDS)
                 continue

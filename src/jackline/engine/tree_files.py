@@ -85,7 +85,7 @@ def list_files(git: Git, repository: WorkingRepository, absent: Container[str]) 
     """The names of all files that belong to the working tree.
 
     Of the files outside of a sparse working tree and the submodules that are not checked out, only those in `absent`
-    count as they are in the index. The others are deleted: whoever works here can remove any file this way.
+    count as they are in the index. The others are deleted: an agent can remove any file this way.
     """
     listing = _Listing(git, absent)
     if repository.folder:

@@ -97,7 +97,7 @@ class WorkTrees:
         return self.compute()
 
     def find_proof_files(self, state: TreeState | None = None) -> frozenset[str]:
-        """The untracked files that the last proof wrote, and nobody has changed since."""
+        """The untracked files that the last proof wrote and that have not changed since."""
         proof = read_json(os.path.join(self.folder, _PROOF))
         state = state or (self.compute_raw() if proof else None)
         if not proof or state is None:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 ALL_EFFECTS = "effects"  # every rule that asks, except those that need their own name
 ANY = "any"
 SIDE_BRANCH, UNKNOWN_BRANCH = "side", "unknown"  # not the default branch; it is not known which one that is
-ASKS = "asks"  # in `Call.external`: the parts of a call that nobody agreed to
-# These overwrite or delete what nobody can bring back, or could be anything: `effects` does not cover them.
+ASKS = "asks"  # in `Call.external`: the parts of a call that no person has approved
+# These overwrite or delete data for good, or could be anything: `effects` does not cover them.
 OWN_NAME_ONLY = frozenset(
     {"git.push.lease", "git.push.delete", "rm.variable", "unmatched", "unparsed", "inexact.write", "builtin.mcp"}
 )

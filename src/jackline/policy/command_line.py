@@ -167,7 +167,7 @@ def is_known_program(line: CommandLine, rule: Rule) -> bool:
 
 
 def _runs_other_code(line: CommandLine, rule: Rule) -> bool:
-    """Check for a flag that names a program, a plugin or a configuration; whoever writes rules knows their flags."""
+    """Check for a flag that names a program, a plugin or a configuration; the author of a rule knows its flags."""
     if rule.layer != "built-in":
         return False
     has_long_flag = any(word.text.startswith("--") for word in line.words)  # all flags of readers are long ones

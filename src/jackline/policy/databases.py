@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DatabaseClient(NamedTuple):
-    """How a client is told where to connect and what to run."""
+    """The flags by which a client takes the address and the statement."""
 
     table: FlagTable
     hosts: tuple[str, ...] = ("-h", "--host")

@@ -168,7 +168,7 @@ def _is_local_curl(split: SplitWords, closed_ports: frozenset[int]) -> bool:
 
 
 def _is_local_wget(split: SplitWords, closed_ports: frozenset[int]) -> bool:
-    """Check a request of wget, which follows redirects with its body unless it is told not to."""
+    """Check a request of wget, which follows redirects with its body unless a flag forbids it."""
     limits = [word.text for word in split.find_values("--max-redirect")]
     return limits[-1:] == ["0"] and bool(split.operands) and all(is_local_url(w, closed_ports) for w in split.operands)
 

@@ -56,7 +56,7 @@ def limit_to_reading(
 ) -> LimitedCall:
     """Allow a read, the agent's own notes and subagents, and the proof's command; refuse everything else.
 
-    What is allowed is never made again by force: the next reviewer begins anew.
+    Allowed calls never have to be repeated: the next reviewer starts over.
     """
     rule = classified.rule
     if rule.decision is Decision.DENY and reader.is_gated:

@@ -68,7 +68,7 @@ def run_agent_demo(player: ModelPlayer, folder: str, temporary: str, say: Say) -
     except DrillFailed as error:
         raise DemoFailed(str(error)) from None
     say("\nReal: the CLI, its tools, its session, the commit, the kill. Played: the model. Its script makes it check")
-    say("instead of repeating its call; jackline told it to check.")
+    say("instead of repeating its call; jackline asked it to check.")
     if player.gate == "enforced":
         say(f"Every call of {player.name} asked jackline's gate first.")
     else:

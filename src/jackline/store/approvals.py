@@ -86,7 +86,7 @@ class Approvals(StorePart):
             self._wake_if_answered(statements, run, get_chain_end(run), at)
 
     def set_aside(self, lease: Lease, at: int) -> list[Call]:
-        """Close the questions without an answer: nobody waits for one now, and the same call may ask again later."""
+        """Close the questions without an answer: no process waits now, and the same call may ask again later."""
         return self._driver.write(lambda one: _expire(one, lease, at, NOT_NOW, at + 1, _ON_ASK))
 
     def _wake_if_answered(self, statements: Statements, run: Run, chain: ChainEnd, at: int) -> None:

@@ -12,7 +12,7 @@ class NoticeStore(StorePart):
     """The part of the store with the notices about everything but runs."""
 
     def add(self, notice: SubjectNotice) -> None:
-        """Write one notice in a transaction of its own."""
+        """Write one notice in a separate transaction."""
         self._driver.write(lambda statements: self.add_within(statements, notice))
 
     def add_within(self, statements: Statements, notice: SubjectNotice) -> None:

@@ -24,7 +24,7 @@ PING_CHANNEL = "(ping)"  # of deliveries; no channel of a person can have this n
 
 
 class PingEvent(StrEnum):
-    """What an address of a run is told."""
+    """The kinds of requests to the address of a run."""
 
     START = "start"
     SUCCESS = "success"

@@ -1,4 +1,4 @@
-"""Listens for NOTIFY of PostgreSQL on a connection of its own. It reads no data."""
+"""Listens for NOTIFY of PostgreSQL on a separate connection. It reads no data."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class PullRequests(StorePart):
     def end_look(
         self, looked: PullRequest, ignored: Sequence[Feedback] = (), notice: SubjectNotice | None = None
     ) -> None:
-        """Store the result of a look after which the run goes on waiting, unless the run has pushed since."""
+        """Store the result of a look after which the run keeps waiting, unless the run has pushed since."""
 
         def end(statements: Statements) -> None:
             values = {**rows.build_parameters(looked), "at": looked.looked_at}

@@ -59,7 +59,7 @@ _REPORT_ITEM = (
     "id", "kind", "status", "owner_agent", "priority", "attempts", "max_attempts", "SUBSTR(question, 1, 400)",
     "SUBSTR(notes, 1, 400)", "created_at", "updated_at", "finished_at",
 )  # fmt: skip
-_TURN = stored_names(Turn)[:-1]  # all but `spent`, which has columns of its own
+_TURN = stored_names(Turn)[:-1]  # all but `spent`, which has separate columns
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "run": (*_RUN, *_STATUS, *_SPENT, *_REST),

@@ -164,7 +164,7 @@ class RunVerifier:
         self._counts = self._counts._replace(heads=len(heads))
         for notice, head in heads:
             if head and self._has_all_events and head not in self._found_heads:
-                yield f"notice {notice} told the head {head}, which is not on the chain"
+                yield f"notice {notice} announced the head {head}, which is not on the chain"
         if kept_head and kept_head not in self._found_heads:
             if self._may_have_lost_records():
                 self._counts = self._counts._replace(missing_head=kept_head)

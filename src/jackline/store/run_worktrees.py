@@ -39,7 +39,7 @@ class RunWorktrees(StorePart):
         raise Refused(f"worktree {spec.name} belongs to run {owner[0]}: choose another name with --worktree NAME")
 
     def get(self, run_id: str) -> RunWorktree | None:
-        """The worktree of a run, if it has one of its own."""
+        """The worktree of a run, if jackline made one for it."""
         row = self._one("get_worktree", {"run_id": clean(run_id)})
         return RunWorktree(*row) if row else None
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Lease
 
 _MOSTLY_SPENT = 0.8
-_RESERVED_MS = 60_000  # when to look whether other turns have given back what they reserved
+_RESERVED_MS = 60_000  # when to check whether other turns have released their reservations
 
 
 class SpendingStore(StorePart):

@@ -189,7 +189,7 @@ class GateFile:
     """A lock file on which the writers of one SQLite database queue; this is one descriptor on it.
 
     SQLite's own busy handler polls, and starves writers (measured p99 1283 ms against 4.7 ms). `flock(2)` is a queue in
-    the kernel, and belongs to the open file, so that it also excludes threads with descriptors of their own; `lockf`
+    the kernel, and belongs to the open file, so that it also excludes threads with other descriptors; `lockf`
     belongs to the process, and would not.
     """
 

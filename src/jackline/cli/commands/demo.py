@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jackline.cli.output import Output
     from jackline.scenarios.demo import Say
 
-INSIDE_RUN = ("*",)  # it works in a home of its own
+INSIDE_RUN = ("*",)  # it works in a separate home
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jackline.scenarios.players import CasePlayer
 
 NEEDS_PROJECT = False
-INSIDE_RUN = ("*",)  # it works in homes of its own
+INSIDE_RUN = ("*",)  # it works in separate homes
 
 
 def configure(parser: CommandParser) -> None:

@@ -121,7 +121,7 @@ def _add_queue_waits(home: Home, rows: list[RunSummary]) -> list[RunSummary]:
 
 
 def _add_worktrees(home: Home, rows: list[RunSummary]) -> list[RunSummary]:
-    """Name the worktree of each run that has one of its own."""
+    """Name the worktree of each run that has one."""
     names = {one.run_id: one.name for one in home.store().worktrees.list_present()}
     return [row._replace(prompt=f"[{names[row.id]}] {row.prompt}") if row.id in names else row for row in rows]
 

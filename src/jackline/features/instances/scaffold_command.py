@@ -25,7 +25,7 @@ def configure(parser: CommandParser) -> None:
     default = "the folder (default: HOST/agents/AGENT in the XDG config folder)"
     parser.add_argument("folder", metavar="DIR", nargs="?", help=default)
     parser.add_argument("--host", metavar="NAME", required=True, help="the program that will start the agent")
-    # Not the settings of these names: an instance has none of its own.
+    # Not the settings of these names: an instance has no separate settings.
     parser.add_argument("--agent", dest="agent_name", metavar="NAME", required=True, help="the name of the agent")
     whole = "first check that every migration of this jackline exists and is not empty, else exit 3"
     parser.add_argument("--strict", dest="whole", action="store_true", help=whole)

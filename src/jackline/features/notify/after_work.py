@@ -70,7 +70,7 @@ def deliver_in_child(home: Home, since: float | None = None) -> DeliveryReport:
             timeout_s=seconds + (SECONDS - _CHILD_SECONDS) / 2 - (time.monotonic() - started),
         )
     finally:
-        # Only now nobody sends any more: what the child had claimed is due again.
+        # Only now no process sends any more: the rows that the child had claimed are due again.
         stuck = DeliveryStore(home.store()).release(owner, f"no answer within {seconds:.1f} s")
     try:
         report = DeliveryReport(**json.loads(result.stdout_tail))

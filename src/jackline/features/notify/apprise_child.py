@@ -1,6 +1,6 @@
 """The program that sends one message with Apprise: reads it from stdin, prints why it was not sent. Not imported.
 
-A program of its own, because Apprise has no limit for the whole of a request: this one can be killed, and an answer
+A separate program, because Apprise has no time limit for a whole request: this one can be killed, and an answer
 that unpacks to gigabytes ends only it. A redirect is an error: the token in a header would go to another host.
 """
 

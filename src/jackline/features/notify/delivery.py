@@ -1,6 +1,6 @@
 """Delivers what is due: plans rows for new notices, then each channel sends its own, in its own thread.
 
-A row is claimed before its message is sent. A channel that does not work is left alone until later; the others go on.
+A row is claimed before its message is sent. A channel that does not work is paused; the others continue.
 As a program it delivers for a command: it reads its request from stdin, and prints what it did as JSON.
 """
 

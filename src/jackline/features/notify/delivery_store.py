@@ -82,7 +82,7 @@ class ListedNotice(NamedTuple):
 
     @property
     def is_ping(self) -> bool:
-        """Whether it stands for the request of a run's address."""
+        """Whether it is a ping: a request of a run's address."""
         return any(delivery.channel == PING_CHANNEL for delivery in self.deliveries)
 
     @property
@@ -157,7 +157,7 @@ class DeliveryStore(StorePart):
             self._finish_notice(statements, notice_id, at)
 
     def list_due(self, channel: str, at: int, due: int, limit: int = _PAGE) -> list[Delivery]:
-        """The channel's rows that nobody has claimed and whose time has come by `due`."""
+        """The channel's unclaimed rows that are due at `due`."""
         values = {"channel": channel, "at": at, "due": due, "impossible": at + _LONGEST_WAIT_MS, "limit": limit}
         return [Delivery(*row) for row in self._all("due_deliveries", values)]
 
@@ -226,7 +226,7 @@ class DeliveryStore(StorePart):
         return self._driver.write(lambda statements: statements.run("retry_deliveries", values))
 
     def skip_removed(self, known: Iterable[str], at: int) -> int:
-        """Close the open rows of channels that are not configured any more; one that comes back begins anew."""
+        """Close the open rows of channels that are no longer configured; if one returns, it gets new notices only."""
         names = {*known, PING_CHANNEL}
         gone = [name for name, start in self._list_starts().items() if name not in names and start != _REMOVED]
 

@@ -1,6 +1,6 @@
 """Requests the address of a run when it starts, succeeds or fails, as Healthchecks and its relatives expect it.
 
-The rows are written with the state of the run, and sent as deliveries on a channel of their own. A server that does not
+The rows are written with the state of the run, and sent as deliveries on a separate channel. A server that does not
 answer delays no run. No error and no output repeats an address: its path is a secret.
 """
 

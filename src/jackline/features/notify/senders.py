@@ -110,7 +110,7 @@ def _send_with_apprise(channel: Channel, message: ChannelMessage, context: SendC
 
 
 def _ring_bell(_channel: Channel, _message: ChannelMessage, context: SendContext) -> None:
-    """Ring the terminal once; without one nobody could hear it."""
+    """Ring the terminal once; MessageNotNeeded without one."""
     if not context.terminal:
         raise MessageNotNeeded("there is no terminal")
     try:

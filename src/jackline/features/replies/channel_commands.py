@@ -92,7 +92,7 @@ def _add(args: Namespace, home: Home, out: Output) -> int:
         if topic:
             out.print_line(f"  {name}: {topic}")
     if server.startswith("http://") and urlsplit(server).hostname not in _LOOPBACK:
-        out.print_line("\nThis address is not encrypted: whoever sees the traffic can read, and answer, everything.")
+        out.print_line("\nThis address is not encrypted: anyone who sees the traffic can read and answer everything.")
     answers = {OFF: "", ALL: ", and can approve, deny and answer"}
     and_answers = answers.get(args.replies, ", and can deny calls and answer questions")
     out.print_line(f"\n{_WARNING.format(and_answers=and_answers)}")

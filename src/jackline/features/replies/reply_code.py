@@ -27,7 +27,7 @@ _DIGITS = 18
 
 @stored_as("code channel notice_id run_id call_id item_id input_digest created_at expires_at used_at verdict")
 class ReplyCode(NamedTuple):
-    """What a code stands for: a call, or a question of a work item. The code itself is stored as a digest only."""
+    """The subject of a code: a call, or a question of a work item. The code itself is stored as a digest only."""
 
     code_digest: str
     channel: str

@@ -93,7 +93,7 @@ def _fit(message: ChannelMessage, offers: Sequence[_Offer]) -> str:
 
 
 def _restrict_cut_call(home: Home, offer: _Offer, body: str) -> _Offer:
-    """The offer without approval if the message does not show the whole call: nobody approves what they cannot read."""
+    """The offer, without approval if the message does not show the whole call."""
     if not offer.stored.call_id or make_readable(home.store().redactor.redact(offer.text)) in body:
         return offer
     stored = offer.stored._replace(input_digest=digest_cut_input(offer.stored.input_digest))

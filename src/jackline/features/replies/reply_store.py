@@ -110,7 +110,7 @@ class ReplyStore(StorePart):
     """The part of the store with the codes of notices and the replies to them."""
 
     def add_codes(self, codes: Iterable[ReplyCode], at: int) -> None:
-        """Store new codes, before they are sent; and forget those that nobody will send any more."""
+        """Store new codes, before they are sent; and forget those that will no longer be sent."""
 
         def add(statements: Statements) -> None:
             statements.run("drop_reply_codes", {"before": at - _KEPT_MS})

@@ -128,7 +128,7 @@ def _open(url: str, headers: Mapping[str, str], on_connect: Callable[[socket.soc
 def _read_events(response: HTTPResponse) -> Iterator[dict[str, Any]]:
     """Every complete line that is an event; ChannelDown if the connection breaks.
 
-    A message that is too long to be a reply is skipped: whoever can write to the topic could stop the reading with it.
+    A message that is too long to be a reply is skipped: otherwise any writer to the topic could stop the reading.
     """
     import http.client
 

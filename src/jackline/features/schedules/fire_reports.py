@@ -1,4 +1,4 @@
-"""What channels and pinged servers are told about fires: those that went wrong, and their addresses. It reads only."""
+"""Reports about fires: the notices of those that went wrong, and the pinged addresses. It only reads."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ _LOOK_SECONDS = 5.0  # for the commands of --only-if, without a signal
 
 
 def list_tasks(_home: Home) -> list[ServiceTask]:
-    """What a service does for schedules. Commands of --only-if may take long, and have a thread of their own."""
+    """The tasks of a service for schedules. Commands of --only-if may take long, so they have a separate thread."""
     return [ServiceTask("schedules", fire_schedules), ServiceTask("schedule-conditions", check_conditions)]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jackline.cli.parser import CommandParser
 
 INSIDE_RUN = ()
-NEEDS_PROJECT = False  # each run has the settings of its own project
+NEEDS_PROJECT = False  # each run has the settings of its project
 _PROBLEMS = frozenset({"problem", "cannot_start", "held", "died"})
 _SIGNALLED, _RUN_LEFT, _FINISHED = "signalled", "run left", "finished"
 

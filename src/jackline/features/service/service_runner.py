@@ -1,4 +1,4 @@
-"""Runs a service: its presence, the dispatcher and the tasks of the features, each task in a thread of its own."""
+"""Runs a service: its presence, the dispatcher and the tasks of the features, each task in a separate thread."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class Service:
     # tasks
 
     def _run_task(self, task: ServiceTask, version: int | None = None, *, once: bool = False) -> None:
-        """Call the task again and again; after an error, start it anew with a growing pause. `once`: call it once."""
+        """Call the task repeatedly; after an error, restart it with a growing pause. `once`: call it once."""
         failures, last_error = 0, ""
         while error := self._call_until_error(task, version, once=once):
             if error.text != last_error or error.calls:
@@ -249,7 +249,7 @@ class Service:
                 return
 
     def _wait_for_end(self, seconds: float, version: int | None) -> bool:
-        """Wait for some seconds; True if the threads of the tasks of these settings shall end."""
+        """Wait for some seconds; True if the threads of the tasks of these settings have to end."""
         until = time.monotonic() + seconds
         seen = self._wake.count
         while self._is_task_wanted(version) and (left := until - time.monotonic()) > 0:

@@ -104,7 +104,7 @@ class ServiceStore(StorePart):
     # runs that could not be started
 
     def list_start_failures(self) -> list[StartFailure]:
-        """The runs that a service could not start, and that nobody has started since."""
+        """The runs that a service could not start and that have not started since."""
         return [StartFailure(*row) for row in self._all("start_failures", {})]
 
     def record_start_failure(self, run_id: str, reason: str, at: int, notice_id: str) -> StartFailure:

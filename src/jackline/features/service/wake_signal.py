@@ -63,7 +63,7 @@ class WakeCondition:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the threads shall end."""
+        """Whether the threads have to end."""
         return self._is_stopping
 
     def notify(self) -> None:
@@ -73,13 +73,13 @@ class WakeCondition:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Wake all threads: they shall end."""
+        """Wake all threads and make them end."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify_all()
 
     def wait(self, since: int, seconds: float) -> bool:
-        """Wait until it was notified after `since`, or for some seconds; True if the threads shall end."""
+        """Wait until it was notified after `since`, or for some seconds; True if the threads have to end."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_stopping or self._count != since, max(0.0, seconds))
             return self._is_stopping
@@ -117,7 +117,7 @@ class PipeListener:
 
 
 class PostgresListener:
-    """Notifies the condition at each NOTIFY; it has a connection of its own, which it opens again after an outage."""
+    """Notifies the condition at each NOTIFY, over a separate connection, which it opens again after an outage."""
 
     def __init__(self, address: str, notify: Callable[[], None]) -> None:
         """Start to connect and listen; the first connection may come later than this returns."""
@@ -135,7 +135,7 @@ class PostgresListener:
             try:
                 with NotifyConnection(self._address) as connection:
                     failures = 0
-                    self._notify()  # something may have come while nobody listened
+                    self._notify()  # a NOTIFY may have been missed in the meantime
                     while connection.wait(self._wake_reader):
                         self._notify()
                     return

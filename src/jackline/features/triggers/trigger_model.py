@@ -211,7 +211,7 @@ def compute_next_poll(at: int, failures: int) -> int:
 
 
 def build_item_finding(item_id: str, kind: str, payload: str, delivery: str) -> TriggerFinding:
-    """The finding of a work item. Whoever added it chose its id and the names of its fields: they may be sentences."""
+    """The finding of a work item. Its author chose its id and the names of its fields: they may be sentences."""
     is_plain = _PLAIN.fullmatch(item_id) is not None
     return TriggerFinding(
         delivery=delivery,

@@ -70,7 +70,7 @@ class TriggerStore(StorePart):
         return [_build_trigger(row) for row in self._all("all_triggers", {})]
 
     def set_paused(self, name: str, at: int, *, paused: bool) -> Trigger:
-        """Pause a trigger, or let it go on."""
+        """Pause or resume a trigger."""
 
         def write(statements: Statements) -> None:
             values = {"name": name, "paused_at": at if paused else None, "at": at}

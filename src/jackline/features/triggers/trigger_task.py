@@ -83,7 +83,7 @@ def create_run(home: Home, trigger: Trigger, finding: TriggerFinding, run_id: st
     """Put the run of a finding into the queue, with the settings, task and files as they are now."""
     definition = trigger.definition
     given = {"profile": CI, **definition.run}
-    if definition.kind in ON_GITHUB:  # nobody is asked to approve what a stranger's text led to
+    if definition.kind in ON_GITHUB:  # no call that a stranger's text led to needs a person
         given["profile"] = CI
     workspace = definition.workspace
     enqueue_stored_run(home, workspace, given, run_id, lambda args: fill_arguments(args, workspace, finding))
@@ -292,7 +292,7 @@ class TriggerWatcher:
             self._store.move_cursor(trigger.name, str(newest))
 
     def _find_loop(self, name: str, run_id: str) -> str:
-        """Why the end of this run must not start another one: it would go on for ever. Empty if it may."""
+        """Why the end of this run must not start another one: the chain would never end. Empty if it may."""
         for _ in range(_LONGEST_CHAIN):
             starter = self._store.find_starter(run_id)
             if starter is None:

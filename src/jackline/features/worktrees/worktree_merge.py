@@ -130,7 +130,7 @@ def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[st
 
 
 def _refuse_uncommitted(tree: RunTree) -> None:
-    """WorktreeRefused if the folder has work that is not on the branch, or nobody can tell."""
+    """WorktreeRefused if the folder has work that is not on the branch, or may have."""
     row, folder = tree.row, states.find_folder_state(tree)
     if folder == states.DAMAGED:
         raise WorktreeRefused(
@@ -300,7 +300,7 @@ def _move_target(tree: RunTree, update: _Update) -> None:
     _refuse_full_disk(tree.git, update)
     journal = os.path.join(os.path.dirname(tree.row.path), f".merge-{tree.row.name}.json")
     write_file(journal, json.dumps(update._asdict()).encode())
-    # A process of its own: killing this one does not stop it halfway.
+    # A separate process: killing this one does not stop it halfway.
     own = {"GIT_REFLOG_ACTION": message, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     env = {**select_inherited_variables(os.environ), **own}
     flags = ("--quiet", "--ff-only", "--no-overwrite-ignore")
@@ -324,7 +324,7 @@ def _move_target(tree: RunTree, update: _Update) -> None:
 
 
 def _refuse_hidden_changes(git: Git, update: _Update) -> None:
-    """WorktreeRefused if git would overwrite a file that it was told not to look at: it may have been changed."""
+    """WorktreeRefused if git would overwrite a file marked assume-unchanged or skip-worktree: it may have changes."""
     listed = _read(git, "diff-tree", "-r", "-z", "--name-only", "--no-renames", update.before, update.after)
     hidden = set(states.list_hidden(git._replace(workspace=update.checkout))).intersection(listed.split("\0"))
     if hidden:

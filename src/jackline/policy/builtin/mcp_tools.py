@@ -1,6 +1,6 @@
 """Rules for the tools of MCP servers: well-known servers first, then the verbs in a tool's name. Pure.
 
-jackline's own server has rules of its own, which come before these.
+jackline's own server has separate rules, which come before these.
 """
 
 from __future__ import annotations
