@@ -43,7 +43,7 @@ class Admin(StorePart):
         """Remove the events of a run whose archive is safely written; Refused if the run has changed since."""
 
         def drop(statements: Statements) -> int:
-            run = self._locked(statements, run_id)
+            run = self._lock_run(statements, run_id)
             if run.status.state not in TERMINAL or run.chain_head != head:
                 raise Refused(f"run {run_id} has changed since it was archived: archive it again")
             statements.run("mark_archived", {"id": run_id, "state": str(run.status.state), "head": head, "at": at})

@@ -45,7 +45,7 @@ class Amendments(StorePart):
         return [Message(*row) for row in self._all("all_messages", {"run_id": clean(run_id)})]
 
     def _amend(self, statements: Statements, run_id: str, amendment: Amendment, at: int, dead: int | None) -> Run:
-        run = self._locked(statements, run_id)
+        run = self._lock_run(statements, run_id)
         if run.status.state in _OVER:
             fork = f"`jackline fork {run_id} PROMPT` starts a new run from it"
             raise Refused(f"run {run_id} is {run.status.state} and cannot be changed: {fork}")
@@ -62,7 +62,7 @@ class Amendments(StorePart):
         if facts:
             covered = cover(tuple(facts), {**digest_run(run), **records})
             append_run_events(statements, run, covered, at, PERSON)
-        return self._found(statements, run_id)
+        return self._get_run(statements, run_id)
 
 
 def _is_agreed(run: Run, call: Call, allow: tuple[str, ...]) -> bool:

@@ -50,7 +50,7 @@ class Approvals(StorePart):
         self, statements: Statements, run_id: str, call_id: str, verdict: str, at: int, via: str = ""
     ) -> tuple[Call, Run]:
         """The same in a transaction of the caller; Refused before anything is written. `via`: how the answer came."""
-        run = self._locked(statements, run_id)
+        run = self._lock_run(statements, run_id)
         call = read_call(statements, run_id, call_id)
         if run.status.state in TERMINAL and not call.answer:
             raise Refused(_explain_ended(run))
@@ -64,7 +64,7 @@ class Approvals(StorePart):
             fact = Fact(fact.kind, {**fact.data, "via": via})
         chain = append_events(statements, run_id, get_chain_end(run), (fact,), at, PERSON)
         self._wake_if_answered(statements, run, chain, at)
-        return call, self._found(statements, run_id)
+        return call, self._get_run(statements, run_id)
 
     def expire(self, lease: Lease, at: int, verdict: str, older_than: int) -> list[Call]:
         """Answer the calls that were asked before `older_than` and have no answer, with `allow` or `deny`."""
@@ -81,7 +81,7 @@ class Approvals(StorePart):
         """Queue the run again in the transaction that closes a question of its agent, if it waits for nothing else."""
         if statements.one("lock_run", {"id": run_id}) is None:  # asked for a run of another home
             return
-        run = self._found(statements, run_id)
+        run = self._get_run(statements, run_id)
         if run.status.state is RunState.WAITING and run.status.reason is WaitReason.HUMAN:
             self._wake_if_answered(statements, run, get_chain_end(run), at)
 

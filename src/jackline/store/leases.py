@@ -69,7 +69,7 @@ class Leases(StorePart):
         """
 
         def take(statements: Statements) -> tuple[Lease, Run]:
-            run = self._locked(statements, run_id)
+            run = self._lock_run(statements, run_id)
             _refuse_overtaken(run, seen, only_as_seen=from_queue)
             if from_queue and run.status.state is RunState.QUEUED and not run.status.attempt:
                 self._store.queue.refuse_unstartable(statements, run_id, at)

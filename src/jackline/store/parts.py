@@ -75,11 +75,11 @@ class StorePart:
     def _one(self, query: str, values: Values) -> Row | None:
         return self._driver.read(lambda statements: statements.one(query, values))
 
-    def _locked(self, statements: Statements, run_id: str) -> Run:
+    def _lock_run(self, statements: Statements, run_id: str) -> Run:
         """The run, locked until the transaction ends; NotFound if there is none."""
         return self._to_run(statements, run_id, statements.one("lock_run", {"id": clean(run_id)}))
 
-    def _found(self, statements: Statements, run_id: str) -> Run:
+    def _get_run(self, statements: Statements, run_id: str) -> Run:
         """The run; NotFound if there is none."""
         return self._to_run(statements, run_id, statements.one("get_run", {"id": clean(run_id)}))
 

@@ -72,7 +72,7 @@ class PullRequests(StorePart):
         """Queue the run, because there is something to decide; False if it no longer waits for its pull request."""
 
         def queue(statements: Statements) -> bool:
-            run = self._locked(statements, looked.run_id)
+            run = self._lock_run(statements, looked.run_id)
             if run.status.state is not RunState.WAITING or run.status.reason is not WaitReason.CI:
                 return False
             queued = next_run(run.status.state, "wake")

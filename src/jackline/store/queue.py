@@ -145,7 +145,7 @@ class RunQueue(StorePart):
     def _set_held(self, statements: Statements, run_ids: Sequence[str], held_at: int | None, at: int) -> None:
         fact = Fact("run.released" if held_at is None else "run.held")
         for run_id in sorted(run_ids):
-            run = self._locked(statements, run_id)
+            run = self._lock_run(statements, run_id)
             row = statements.one("queue_entry", {"run_id": run.id})
             if run.status.state is not RunState.QUEUED or run.status.attempt:
                 state = run.status.state
@@ -171,7 +171,7 @@ class RunQueue(StorePart):
 
     def _cancel(self, statements: Statements, run_id: str, at: int, notice_id: str) -> Run | None:
         """End the run; None if it was started or ended meanwhile, or has no failed dependency any more."""
-        run = self._locked(statements, run_id)
+        run = self._lock_run(statements, run_id)
         row = statements.one("failed_dependency", {**_WORDS, "run_id": run_id})
         if row is None or run.status.state is not RunState.QUEUED or run.status.attempt:
             return None

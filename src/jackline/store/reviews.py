@@ -58,7 +58,7 @@ class Reviews(StorePart):
         return self._driver.write(lambda statements: self._accept(statements, run_id, redacted, at))
 
     def _accept(self, statements: Statements, run_id: str, reason: str, at: int) -> Run:
-        run = self._locked(statements, run_id)
+        run = self._lock_run(statements, run_id)
         self._refuse_busy(statements, run, run_id)
         status = run.status
         if (status.state, status.reason, status.goal) != (RunState.WAITING, WaitReason.HUMAN, Phase.REVIEWING):
@@ -69,7 +69,7 @@ class Reviews(StorePart):
             raise Refused(f"{describe_blocking(findings)}: dismiss what is wrong first, {dismiss}")
         fact = Fact(_ACCEPTED, {"round": status.review_round, "tree": status.tree, "reason": reason})
         append_run_events(statements, run, (fact,), at, PERSON)
-        return self._found(statements, run_id)
+        return self._get_run(statements, run_id)
 
     def dismiss(self, run_id: str, ids: Sequence[str], reason: str, at: int) -> tuple[list[Finding], Run]:
         """A person drops open findings, such as F2; all of them or none. Returns them and the run.
@@ -89,7 +89,7 @@ class Reviews(StorePart):
     ) -> tuple[list[Finding], Run]:
         from jackline.store.record_digests import cover, digest_finding
 
-        run = self._locked(statements, run_id)
+        run = self._lock_run(statements, run_id)
         if run.status.state in {RunState.SUCCEEDED, RunState.CANCELLED}:
             raise Refused(f"run {run_id} is {run.status.state}: its findings decide nothing any more")
         self._refuse_busy(statements, run, run_id)
@@ -106,7 +106,7 @@ class Reviews(StorePart):
             fact = Fact("finding.dismissed", {"finding": finding.id, "reason": reason})
             facts += cover((fact,), digest_finding(finding))
         append_run_events(statements, run, facts, at, PERSON)
-        return dismissed, self._found(statements, run_id)
+        return dismissed, self._get_run(statements, run_id)
 
 
 def _read_findings(statements: Statements, run_id: str) -> list[Finding]:

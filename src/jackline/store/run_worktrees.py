@@ -77,7 +77,7 @@ class RunWorktrees(StorePart):
 
     def _record_person(self, query: str, run_id: str, fact: Fact, at: int) -> None:
         def record(statements: Statements) -> None:
-            run = self._locked(statements, run_id)
+            run = self._lock_run(statements, run_id)
             append_run_events(statements, run, (fact,), at, PERSON)
             statements.run(query, {"run_id": run_id, "at": at})
 

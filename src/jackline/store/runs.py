@@ -67,11 +67,11 @@ class RunStore(StorePart):
         if known is not None:
             if known[0] not in (clean(new.request), *new.old_requests):
                 raise Conflict(new.id)
-            return self._found(statements, new.id), False
+            return self._get_run(statements, new.id), False
         owner = self._store.queue.find_dedupe_owner(statements, queue.dedupe) if queue else None
         if owner is not None:
-            return self._found(statements, owner), False
-        lineage = new.id if new.parent is None else self._found(statements, new.parent).lineage
+            return self._get_run(statements, owner), False
+        lineage = new.id if new.parent is None else self._get_run(statements, new.parent).lineage
         run = _build_run(statements, new, lineage, at)
         if statements.run("add_run", rows.run_values(run, new.request)) == 0:
             raise RetryTransaction  # another process created the same id since we looked
@@ -94,7 +94,7 @@ class RunStore(StorePart):
         return self._driver.write(lambda statements: self._cancel(statements, run_id, at, notice_id))
 
     def _cancel(self, statements: Statements, run_id: str, at: int, notice_id: str) -> Run:
-        run = self._locked(statements, run_id)
+        run = self._lock_run(statements, run_id)
         state = run.status.state
         if state in TERMINAL:
             raise Refused(f"run {run_id} is {state} already: there is nothing to cancel")
@@ -104,7 +104,7 @@ class RunStore(StorePart):
         if not run.status.cancel_requested:  # only its worker may end it
             chain = append_events(statements, run_id, get_chain_end(run), (Fact("cancel.requested"),), at, PERSON)
             statements.run("request_cancel", {"id": run_id, "state": str(state), "at": at, **chain._asdict()})
-        return self._found(statements, run_id)
+        return self._get_run(statements, run_id)
 
     def put_tmux_session(self, run_id: str, session: TmuxSession) -> None:
         """Store the terminal session in which the run is started, instead of an earlier one."""
@@ -125,7 +125,7 @@ class RunStore(StorePart):
         chain = append_events(statements, run.id, get_chain_end(run), facts, end.at, end.actor)
         values = {"id": run.id, "state": str(before), "to": str(after), "detail": clean(end.detail), "at": end.at}
         statements.run("cancel_idle_run", {**values, **chain._asdict()})
-        run = self._found(statements, run.id)
+        run = self._get_run(statements, run.id)
         notice = build_notice(end.notice_id, run.id, run.spec, run.status, end.at)
         if notice is not None:
             add_notice(statements, _mention_open_effects(statements, notice), run.chain_head)

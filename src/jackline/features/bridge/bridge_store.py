@@ -126,7 +126,7 @@ class BridgeStore(StorePart):
         """Add an agent from outside, who reads what is sent from now on; joining again changes nothing."""
 
         def join(statements: Statements) -> BridgeReader:
-            run = self._locked(statements, run_id)
+            run = self._lock_run(statements, run_id)
             refuse_member_name(name, list_seats(run.agent, run.spec))
             known = _read_reader(statements, run.id, name)
             if known is not None or run.status.state in TERMINAL:  # a run that has ended is only read
@@ -172,7 +172,7 @@ class BridgeStore(StorePart):
     def _send(
         self, statements: Statements, run_id: str, sender: str, new: NewMessage, at: int
     ) -> tuple[BridgeMessage, bool]:
-        run = self._locked(statements, run_id)
+        run = self._lock_run(statements, run_id)
         seats, members = list_seats(run.agent, run.spec), _list_members(statements, run)
         recipient = find_recipient(new.recipient, seats, members)
         known = statements.one("get_keyed_bridge_message", {**new._asdict(), "run_id": run.id, "sender": sender})

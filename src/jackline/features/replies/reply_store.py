@@ -205,7 +205,7 @@ class ReplyStore(StorePart):
             return ReplyOutcome(REFUSED, "That is not an answer to a call that a phone can give.", code)
         if not may_answer(mode, verdict):
             return ReplyOutcome(REFUSED, f"This channel may only deny calls, not answer '{verdict}'.", code)
-        run = self._locked(statements, code.run_id)
+        run = self._lock_run(statements, code.run_id)
         call = read_call(statements, code.run_id, code.call_id)
         whole = digest_input(call)
         is_cut = code.input_digest == digest_cut_input(whole)

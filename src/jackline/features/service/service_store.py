@@ -112,7 +112,7 @@ class ServiceStore(StorePart):
         text = self.redactor.redact(clean(reason))
 
         def write(statements: Statements) -> StartFailure:
-            run = self._locked(statements, run_id)
+            run = self._lock_run(statements, run_id)
             row = statements.one("start_failure", {"run_id": run.id})
             known = StartFailure(*row) if row else None
             if known is None or known.reason != text:
