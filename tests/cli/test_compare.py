@@ -11,7 +11,7 @@ from jackline.domain.records import Run, RunStatus
 from jackline.domain.review_records import Verdict
 from jackline.domain.spec import Spec
 from jackline.domain.states import Proof, RunState
-from jackline.features.compare.compare_command import ComparedRun, _format_row, _letter
+from jackline.features.compare.compare_command import ComparedRun, _format_letter, _format_row
 from jackline.formatting import measure_width
 from tests.cli.place import SAY, Place, is_one_line
 from tests.cli.test_terminal import Terminal
@@ -134,7 +134,7 @@ def test_work_that_is_not_committed_counts_from_the_start_to_the_proved_tree(pla
 
 
 def test_letters_for_many_prompts() -> None:
-    assert [_letter(number) for number in (1, 26, 27, 53)] == ["A", "Z", "AA", "BA"]
+    assert [_format_letter(number) for number in (1, 26, 27, 53)] == ["A", "Z", "AA", "BA"]
 
 
 def test_verdicts_findings_and_the_tree_of_the_proof() -> None:

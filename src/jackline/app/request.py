@@ -168,11 +168,11 @@ def build_spec(request: Request, home: Home, run_id: str = _NEW_ID) -> Spec:
         agent=agent,
         task=request.task,
         proof=request.proof,
-        turn_timeout_ms=_ms(config, "timeout_seconds"),
-        idle_timeout_ms=_ms(config, "idle_seconds"),
-        grace_ms=_ms(config, "grace_seconds"),
+        turn_timeout_ms=_read_ms(config, "timeout_seconds"),
+        idle_timeout_ms=_read_ms(config, "idle_seconds"),
+        grace_ms=_read_ms(config, "grace_seconds"),
         limits=Limits(
-            wall_ms=_ms(config, "max_seconds") or None,
+            wall_ms=_read_ms(config, "max_seconds") or None,
             iterations=config.get_int("max_iterations") or None,
             steps=config.get_int("max_steps") or None,
             calls=config.get_int("max_calls") or None,
@@ -180,7 +180,7 @@ def build_spec(request: Request, home: Home, run_id: str = _NEW_ID) -> Spec:
             usd_micros=_limit_usd(home, config, (agent, *fallback, *review)),
             repeats=config.get_int("max_repeats") or None,
         ),
-        retry=RetryPolicy(most=config.get_int("retries"), base_ms=_ms(config, "retry_seconds")),
+        retry=RetryPolicy(most=config.get_int("retries"), base_ms=_read_ms(config, "retry_seconds")),
         rules=rules,
         options=dict(request.options),
         fallback=tuple(fallback),
@@ -192,7 +192,7 @@ def build_spec(request: Request, home: Home, run_id: str = _NEW_ID) -> Spec:
         requires_commit=request.requires_commit,
         job=request.job,
         strict=config.get_text("strict") == "true",
-        approval_timeout_ms=_ms(config, "approval_timeout"),
+        approval_timeout_ms=_read_ms(config, "approval_timeout"),
         approval_answer=config.get_text("approval_answer"),
         allowed=policy_files.check_allowed_rules(request.allow, rules),
         replay=config.get_text("replay"),
@@ -342,5 +342,5 @@ def refuse_unstorable(name: str, text: str) -> None:
         raise UsageError(f"the {name} contains a NUL character: remove it")
 
 
-def _ms(config: Config, name: str) -> int:
+def _read_ms(config: Config, name: str) -> int:
     return round(config.get_float(name) * 1000)

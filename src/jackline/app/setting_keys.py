@@ -349,8 +349,8 @@ def find_mistyped_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, s
         return
     known = [key.name.upper() for key in KEYS]
     for name in sorted(environ):
-        meant = name.removeprefix(_PREFIX)
-        if not name.startswith(_PREFIX) or meant in known:
+        suffix = name.removeprefix(_PREFIX)
+        if not name.startswith(_PREFIX) or suffix in known:
             continue
-        for near in get_close_matches(meant, known, n=1, cutoff=_SIMILARITY):
+        for near in get_close_matches(suffix, known, n=1, cutoff=_SIMILARITY):
             yield name, _PREFIX + near

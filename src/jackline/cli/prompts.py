@@ -115,7 +115,7 @@ def ask_person(home: Home, run: Run, out: Output) -> bool:
         question = build_question(home, asked[0], run) if asked else None
         if question is None:
             return True
-        for line in _introduce(asked[0], out.terminal_width(2) - 1):
+        for line in _format_introduction(asked[0], out.terminal_width(2) - 1):
             out.print_note(line)
         if ask_question(question, out) in {AskEnd.LATER, AskEnd.LEFT}:
             return True
@@ -123,7 +123,7 @@ def ask_person(home: Home, run: Run, out: Output) -> bool:
     return False
 
 
-def _introduce(entry: InboxEntry, columns: int) -> list[str]:
+def _format_introduction(entry: InboxEntry, columns: int) -> list[str]:
     """Why a person is asked, wrapped, and the whole command or edit."""
     if entry.item_id:
         return wrap_text(make_readable(f"the agent asks: {entry.text}"), columns)

@@ -131,9 +131,9 @@ def build_url(repository: str, number: int) -> str:
 
 
 def judge_pull_request(
-    known: PullRequest, view: PullRequestView, until: str, told: Collection[str], at: int
+    known: PullRequest, view: PullRequestView, until: str, reported: Collection[str], at: int
 ) -> PullRequestVerdict:
-    """Decide what a pull request is for its run. `told` are the origins of feedback that is stored already."""
+    """Decide what a pull request is for its run. `reported` are the origins of feedback that is stored already."""
     if view.state == "MERGED":
         return PullRequestVerdict(REACHED, f"{known.url} was merged")
     if view.state == "CLOSED":
@@ -145,7 +145,7 @@ def judge_pull_request(
         return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}")
     running = [check.name for check in view.checks if not check.is_over]
     failed = tuple(check for check in view.checks if check.is_over and not check.is_passed)
-    remarks = tuple(one for one in view.remarks if one.origin not in told)
+    remarks = tuple(one for one in view.remarks if one.origin not in reported)
     if remarks or (failed and not running):
         return _build_red(known, () if running else failed, remarks)
     if running:

@@ -123,10 +123,10 @@ def _read_all_checks(client: GitHubClient, view: PullRequestView) -> PullRequest
 
 
 def look_at_view(
-    client: GitHubClient, known: PullRequest, view: PullRequestView, until: str, told: Collection[str], at: int
+    client: GitHubClient, known: PullRequest, view: PullRequestView, until: str, reported: Collection[str], at: int
 ) -> PullRequestLook:
     """Judge what GitHub says about the pull request of a run; GitHubFailed if the rights of an author are unknown."""
-    new = [one for one in view.remarks if one.origin not in told]
+    new = [one for one in view.remarks if one.origin not in reported]
     # Where GitHub requires reviews, it decides itself whose count.
     voters = {*view.approvals, *view.objections} if until == APPROVED and not view.decision else set()
     rights = {login: client.may_write(login) for login in voters.union(one.author for one in new)}
@@ -139,7 +139,7 @@ def look_at_view(
         approvals=tuple(login for login in view.approvals if rights.get(login)),
         objections=tuple(login for login in view.objections if rights.get(login)),
     )
-    verdict = judge_pull_request(known, allowed, until, told, at)
+    verdict = judge_pull_request(known, allowed, until, reported, at)
     quiet = known.quiet + 1 if view.digest == known.seen else 0
     looked = known._replace(
         state=verdict.state,
@@ -196,8 +196,8 @@ class PullRequestWatcher(NamedTuple):
         view = read_views(client, [known.number])[known.number]
         if isinstance(view, GitHubFailed):
             raise view
-        told = {one.origin for one in self.store.pull_requests.list_feedback(self.run.id)}
-        return look_at_view(client, known, view, self.run.spec.until, told, at)
+        reported = {one.origin for one in self.store.pull_requests.list_feedback(self.run.id)}
+        return look_at_view(client, known, view, self.run.spec.until, reported, at)
 
     def _collect_feedback(self, client: GitHubClient, look: PullRequestLook) -> list[Feedback]:
         if look.verdict.state != RED:

@@ -65,7 +65,7 @@ def _build_shell_call(command: str, asked: ModelRequest) -> ToolCall:
         names = ", ".join(tool.name for tool in asked.tools) or "no tools at all"
         raise ScriptError(f"the script needs a shell, but the agent offers none: {names}")
     key = _find_property(tool, _COMMANDS)
-    is_list = "array" in _list_types(_properties(tool).get(key, {}))
+    is_list = "array" in _list_types(_get_properties(tool).get(key, {}))
     return _build_call(tool.name, {key: ["bash", "-lc", command] if is_list else command, **_fill_required(tool, key)})
 
 
@@ -87,19 +87,19 @@ def _find_tool(names: Sequence[str], asked: ModelRequest) -> OfferedTool | None:
     return next((offered[name] for name in names if name in offered), None)
 
 
-def _properties(tool: OfferedTool) -> Mapping[str, Any]:
+def _get_properties(tool: OfferedTool) -> Mapping[str, Any]:
     return tool.schema.get("properties") or {}
 
 
 def _find_property(tool: OfferedTool, keys: Sequence[str]) -> str:
     """The tool's name for this part of its input; without a schema, the most common name."""
-    properties = _properties(tool)
+    properties = _get_properties(tool)
     return next((key for key in keys if key in properties), keys[0])
 
 
 def _fill_required(tool: OfferedTool, *given: str) -> Mapping[str, Any]:
     """Valid values for every other required part of the input (a description, a timeout)."""
-    properties = _properties(tool)
+    properties = _get_properties(tool)
     return {
         key: _build_filler(key, properties.get(key, {}))
         for key in tool.schema.get("required") or ()

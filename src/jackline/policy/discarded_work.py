@@ -45,7 +45,7 @@ def _find_discard(command: ShellCommand, where: CallContext) -> Discard | None:
     # After `-e` of `git clean` the rest of the word is a pattern.
     letters = "".join(text.partition("e")[0] if verb == "clean" else text for text in short)
     operands = [text for text in texts[:end] if not text.startswith("-")]
-    if not _discards(verb, flags, letters, operands, has_paths="--" in texts):
+    if not _discards_work(verb, flags, letters, operands, has_paths="--" in texts):
         return None
     return Discard(
         verb=verb,
@@ -53,12 +53,14 @@ def _find_discard(command: ShellCommand, where: CallContext) -> Discard | None:
         deletes_ignored=verb == "clean" and ("x" in letters or "X" in letters),
         deletes_nested=(verb == "clean" and letters.count("f") + flags.count("--force") > 1)
         or any(text.startswith("--recurse-sub") for text in flags),
-        paths=tuple(text for text in texts if not text.startswith("-")) if verb == "clean" and _exact(words) else (),
+        paths=tuple(text for text in texts if not text.startswith("-"))
+        if verb == "clean" and _are_exact(words)
+        else (),
         command=f"git {verb} {' '.join(flags)}".rstrip(),
     )
 
 
-def _discards(verb: str, flags: list[str], letters: str, operands: list[str], *, has_paths: bool) -> bool:
+def _discards_work(verb: str, flags: list[str], letters: str, operands: list[str], *, has_paths: bool) -> bool:
     match verb:
         case "reset":
             return any(len(flag) > len("--m") and name.startswith(flag) for flag in flags for name in _RESETS)
@@ -92,7 +94,7 @@ def _looks_like_path(text: str) -> bool:
     return text in {".", ":/"} or text.startswith(("./", "../")) or "." in text.rpartition("/")[2].lstrip(".")
 
 
-def _exact(words: Sequence[Word]) -> bool:
+def _are_exact(words: Sequence[Word]) -> bool:
     return all(word.exact for word in words)
 
 

@@ -70,7 +70,7 @@ def list_hidden_lines(
     waiting, found = [command.words], list[tuple[Word, ...]]()
     while waiting and len(found) < _MOST_COMMANDS:
         words = waiting.pop(0)
-        for other in _uncover(words, folder, copies, resolve_link):
+        for other in _iterate_hidden_words(words, folder, copies, resolve_link):
             if other not in found and other != command.words:
                 found.append(other)
                 waiting.append(other)
@@ -78,7 +78,7 @@ def list_hidden_lines(
     return (*lines, *(goal for words in (command.words, *found) for goal in _list_goals(words)))
 
 
-def _uncover(
+def _iterate_hidden_words(
     words: tuple[Word, ...], folder: str | None, copies: Mapping[str, str], resolve_link: Callable[[str], str]
 ) -> Iterator[tuple[Word, ...]]:
     program, rest = words[0], words[1:]

@@ -59,10 +59,10 @@ def normalize_address(address: str, folder: str = "") -> str:
     if url is None and (scp := _SCP.fullmatch(text)) is not None:
         return _join("ssh", scp["authority"], scp["path"])
     if url is None:
-        return _trim(_resolve(text, folder))
+        return _trim_path(_resolve(text, folder))
     scheme = url["scheme"].lower()
     if scheme == "file":
-        return _trim(url["path"])
+        return _trim_path(url["path"])
     return "" if url["rest"] else _join(scheme, url["authority"], url["path"])
 
 
@@ -71,10 +71,10 @@ def _join(scheme: str, authority: str, path: str) -> str:
     host, colon, port = place.partition(":") if not place.startswith("[") else (place, "", "")
     kept = f":{port}" if colon and port != _PORTS.get(scheme) else ""
     who = f"{user.partition(':')[0]}@" if user and scheme == "ssh" else ""  # elsewhere it may be a token
-    return f"{scheme}://{who}{host.lower()}{kept}/{_trim(path).lstrip('/')}"
+    return f"{scheme}://{who}{host.lower()}{kept}/{_trim_path(path).lstrip('/')}"
 
 
-def _trim(path: str) -> str:
+def _trim_path(path: str) -> str:
     return path.rstrip("/").removesuffix(".git").rstrip("/")
 
 

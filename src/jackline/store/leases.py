@@ -74,7 +74,7 @@ class Leases(StorePart):
             if from_queue and run.status.state is RunState.QUEUED and not run.status.attempt:
                 self._store.queue.refuse_unstartable(statements, run_id, at)
             if not from_queue:  # a person continues it
-                run = run._replace(status=_count_anew(run.status))
+                run = run._replace(status=_restart_counts(run.status))
             return self._claim(statements, run, owner, lease_ms, at, dead)
 
         claimed = self._driver.write(take)
@@ -174,7 +174,7 @@ class Leases(StorePart):
         return after if status.state is RunState.RUNNING else after._replace(owner=None)
 
 
-def _count_anew(status: RunStatus) -> RunStatus:
+def _restart_counts(status: RunStatus) -> RunStatus:
     """The status of a run that a person continues: what ends with a person is counted from here."""
     is_lost = status.state is RunState.RUNNING  # a crash is no decision about the reviews
     return status._replace(windows=0, rounds_from=status.rounds_from if is_lost else status.review_round)

@@ -186,7 +186,7 @@ class _AgentRequests:
             return CANCELLED
         call = self._updates.find_call(asked)
         self._updates.flush()
-        answer = self._context.gate.prepare(call.tool, call.given, call.id)
+        answer = self._context.gate.prepare(call.tool, call.call_input, call.id)
         match answer["decision"]:
             case "allow":
                 call.admitted = str(answer["call"])

@@ -41,7 +41,7 @@ class AcpCall:
         return self.title if _NAME.fullmatch(self.title) else self.kind or "other"
 
     @property
-    def given(self) -> Any:  # noqa: ANN401 - any JSON
+    def call_input(self) -> Any:  # noqa: ANN401 - any JSON
         """Its input; an agent that does not report it reports at least a title."""
         named = {"command" if self.kind == "execute" else "title": self.title}
         return self.input or {**named, **({"paths": list(self.paths)} if self.paths else {})}
@@ -104,7 +104,7 @@ class AcpUpdates:
         if not call.reported and not call.is_refused:
             self.flush()
             call.reported = call.admitted or call.id
-            emit("call.started", call=call.reported, tool=call.tool, title=call.title, input=call.given)
+            emit("call.started", call=call.reported, tool=call.tool, title=call.title, input=call.call_input)
 
     def settle(self, *, quiet: bool) -> bool:
         """Whether calls run that are not reported yet; reports them if `quiet`.

@@ -85,21 +85,21 @@ def _is_steady(command: ShellCommand) -> bool:
     )
 
 
-def _parse_wanted(told: Mapping[str, str]) -> tuple[_Wanted, ...]:
+def _parse_wanted(stored: Mapping[str, str]) -> tuple[_Wanted, ...]:
     """The stored refs and commits; empty if they are incomplete and cannot be compared."""
-    names, commits = told.get("git.refs", "").split(), told.get("git.commit", "").split()
+    names, commits = stored.get("git.refs", "").split(), stored.get("git.commit", "").split()
     whole = len(names) == len(commits)
     return tuple(map(_Wanted, names, commits)) if whole else ()
 
 
-def _matches_push(push: Push, before: Sequence[_Wanted], told: Mapping[str, str]) -> bool:
+def _matches_push(push: Push, before: Sequence[_Wanted], stored: Mapping[str, str]) -> bool:
     """Whether the stored refs belong to this push, not to another command of the call."""
-    if push.several or push.remote not in {"", told.get("git.remote", "")}:
+    if push.several or push.remote not in {"", stored.get("git.remote", "")}:
         return False
     if not push.refspecs:
         return True
     named = [one.destination or one.source for one in push.refspecs]
-    names = [told.get("git.branch", "") if one in {"HEAD", "@"} else one for one in named]
+    names = [stored.get("git.branch", "") if one in {"HEAD", "@"} else one for one in named]
     return len(names) == len(before) and all(
         one.name == name or one.name.endswith(f"/{name}") for one, name in zip(before, names, strict=True)
     )

@@ -64,7 +64,7 @@ def update_case(home: Home, case_id: str) -> None:
 def refresh_files(home: Home, case_id: str) -> None:
     """Write what changed or was edited or removed; a failure is only a warning."""
     try:
-        _write(home, case_id, anew=False)
+        _write(home, case_id, rewrite=False)
     except JacklineError as error:
         warning = f"the files of the case are not up to date: {_describe_error(error)}; {_HINT}"
         if warning not in home.warnings:  # some commands write more than once
@@ -74,7 +74,7 @@ def refresh_files(home: Home, case_id: str) -> None:
 def rewrite_files(home: Home, case_id: str) -> str:
     """Write every file again; returns the folder."""
     try:
-        return _write(home, case_id, anew=True)
+        return _write(home, case_id, rewrite=True)
     except JacklineError as error:
         raise CaseRefused(f"{_describe_error(error)}: fix that and try again; the case itself is safe") from None
 
@@ -85,14 +85,14 @@ def _describe_error(error: JacklineError) -> str:
     return f"{error.detail} cannot be written ({why})" if why else str(error)
 
 
-def _write(home: Home, case_id: str, *, anew: bool) -> str:
+def _write(home: Home, case_id: str, *, rewrite: bool) -> str:
     store = home.store()
     case = Cases(store).get(case_id)
     if case is None:
         raise NoCase(case_id, what="case", hint="jackline case list")
     folder = get_case_folder(case)
     _refuse_unsafe(case, folder)
-    update_files(store, case.id, case.path, identity.find_user_name(), anew=anew)
+    update_files(store, case.id, case.path, identity.find_user_name(), rewrite=rewrite)
     return folder
 
 
@@ -113,8 +113,8 @@ def _refuse_unsafe(case: Case, folder: str) -> None:
         paths.refuse_links(case.path, path)
 
 
-def update_files(store: Store, case_id: str, root: str, user_name: str, *, anew: bool = False) -> None:
-    """Update the files in the repository at `root` from the store; `anew` writes all of them."""
+def update_files(store: Store, case_id: str, root: str, user_name: str, *, rewrite: bool = False) -> None:
+    """Update the files in the repository at `root` from the store; `rewrite` writes all of them."""
     from jackline.exports.rebuild import rebuild_once
 
     runs = os.path.join(root, RUNS)
@@ -124,10 +124,10 @@ def update_files(store: Store, case_id: str, root: str, user_name: str, *, anew:
     def build() -> None:
         case = Cases(store).get(case_id)  # first: later changes are left to the next build
         if case is not None:
-            _Builder(store, case, folder).build(anew=anew)
+            _Builder(store, case, folder).build(rewrite=rewrite)
 
     rebuild_once(os.path.join(folder, LOCK), build)
-    if anew or _read(os.path.join(runs, ACTIVE)) != _find_active(store, case_id, user_name):
+    if rewrite or _read(os.path.join(runs, ACTIVE)) != _find_active(store, case_id, user_name):
         rebuild_once(os.path.join(runs, LOCK), lambda: _write_active(store, case_id, user_name, runs))
 
 
@@ -137,8 +137,8 @@ class _Builder:
     def __init__(self, store: Store, case: Case, folder: str) -> None:
         self._store, self._case, self._folder = store, case, folder
 
-    def build(self, *, anew: bool) -> None:
-        known = BuiltState() if anew else _read_state(self._path(BUILT))
+    def build(self, *, rewrite: bool) -> None:
+        known = BuiltState() if rewrite else _read_state(self._path(BUILT))
         if known.seq > self._case.event_seq:
             known = BuiltState()
         changed = self._find_changed(known.seq)

@@ -64,7 +64,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         return 0
     is_one_repository = len({one.run.repository for one in compared}) == 1
     rows = [_format_row(one, compared, is_one_repository=is_one_repository) for one in compared]
-    if not out.stdout.is_terminal or _fits(rows, out.terminal_width()):
+    if not out.stdout.is_terminal or _fits_width(rows, out.terminal_width()):
         out.print_table(_COLUMNS, rows)
     else:
         _print_exchanged(rows, out)
@@ -154,7 +154,7 @@ def _format_row(one: ComparedRun, compared: Sequence[ComparedRun], *, is_one_rep
         format_usd(one.cost_micros, spent.usd_estimated) if one.cost_micros is not None else "unknown",
         format_count(spent.tokens),
         format_elapsed(spent.wall_ms),
-        f"{_letter(one.prompt_group)}: {prompt}" if len(groups) > 1 else prompt,
+        f"{_format_letter(one.prompt_group)}: {prompt}" if len(groups) > 1 else prompt,
     )
     return [make_printable(cell) for cell in cells]
 
@@ -176,7 +176,7 @@ def _format_proof(run: Run) -> str:
     return f"{status.proof}{tree}"
 
 
-def _letter(group: int) -> str:
+def _format_letter(group: int) -> str:
     """A for the first prompt, then B; AA after Z."""
     letters = ""
     while group:
@@ -185,7 +185,7 @@ def _letter(group: int) -> str:
     return letters
 
 
-def _fits(rows: Sequence[Sequence[str]], width: int) -> bool:
+def _fits_width(rows: Sequence[Sequence[str]], width: int) -> bool:
     """Whether the terminal shows all columns as they are; only the prompt may be shortened."""
     widths = [max(measure_width(row[index]) for row in (_TITLES, *rows)) for index in range(len(_TITLES))]
     widths[-1] = min(widths[-1], _LEAST_PROMPT)

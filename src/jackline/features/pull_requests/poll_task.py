@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _IDLE_SECONDS = 60.0
 _LEAST_SECONDS = 1.0
-_FAILURES_NOTICED = 5  # looks in a row that fail before a person is told
+_FAILURES_NOTICED = 5  # looks in a row that fail before a person is notified
 
 
 def list_tasks(_home: Home) -> list[ServiceTask]:
@@ -91,9 +91,9 @@ class PullRequestPoller:
         run, at = self._home.store().runs.get(known.run_id), self._now()
         if run is None:
             return
-        told = {one.origin for one in self._store.list_feedback(known.run_id)}
+        reported = {one.origin for one in self._store.list_feedback(known.run_id)}
         try:
-            look = look_at_view(client, known, view, run.spec.until, told, at)
+            look = look_at_view(client, known, view, run.spec.until, reported, at)
         except GitHubFailed as error:
             self._note_failures([known], str(error))
             return
@@ -125,7 +125,7 @@ class PullRequestPoller:
 
     def _build_notice(self, one: PullRequest, what: str, key: str, title: str, body: str) -> SubjectNotice:
         return SubjectNotice(
-            id=f"pull-request-{one.run_id}-{what}-{key}",  # the same event is told once, whoever finds it
+            id=f"pull-request-{one.run_id}-{what}-{key}",  # the same event is reported once, by any service
             subject=f"run:{one.run_id}",
             kind=f"pull_request.{what}",
             title=title,

@@ -62,7 +62,7 @@ _ENDED_PAGE = 500
 _LOOK_BACK_MS = 600_000  # the clocks of two hosts may differ, and a run may be written later than it ended
 _ITEM_LEASE_MS = 3_600_000
 _LONGEST_CHAIN = 5  # runs that start each other
-_FAILURES_NOTICED = 5  # polls in a row that fail before a person is told
+_FAILURES_NOTICED = 5  # polls in a row that fail before a person is notified
 
 
 def list_service_tasks(_home: Home) -> list[ServiceTask]:
@@ -204,7 +204,7 @@ class TriggerWatcher:
 
     def _build_notice(self, name: str, what: str, key: str, title: str, body: str) -> SubjectNotice:
         return SubjectNotice(
-            id=f"trigger-{name}-{what}-{key}",  # the same event is told once, whoever finds it
+            id=f"trigger-{name}-{what}-{key}",  # the same event is reported once, by any service
             subject=f"trigger:{name}",
             kind=f"trigger.{what}",
             title=title,

@@ -139,7 +139,9 @@ def find_mcp_rule(name: str) -> Rule | None:
             return MCP_READ
         if server.changes is CallClass.LOCAL and "push" in words:
             return MCP_EFFECT
-        return _choose(server, server.changes if changes else CallClass.READ if _only_reads(words) else server.rest)
+        return _choose_rule(
+            server, server.changes if changes else CallClass.READ if _only_reads(words) else server.rest
+        )
     if changes:
         return MCP_EFFECT
     # A letter of another script may look like one of a verb.
@@ -158,7 +160,7 @@ def find_statement_rule(name: str, given: object) -> Rule | None:
     return MCP_READ if is_reading_statement(texts[0], server.sql) else None
 
 
-def _choose(server: KnownServer, kind: CallClass) -> Rule | None:
+def _choose_rule(server: KnownServer, kind: CallClass) -> Rule | None:
     by_class = {CallClass.READ: MCP_READ, CallClass.LOCAL: MCP_LOCAL, CallClass.EFFECT: _SERVER_RULES.get(server)}
     return by_class.get(kind)
 
