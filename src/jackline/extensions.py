@@ -59,9 +59,9 @@ HOOKS: dict[str, tuple[str, ...]] = {
         "jackline.features.schedules.firing:list_tasks",
         "jackline.features.pull_requests.poll_task:list_tasks",
     ),
-    # (home): processes of the home wrote something that a service should look at
+    # (home): processes of the home wrote something that wakes its services
     "wake_services": ("jackline.features.service.wake_signal:wake_services",),
-    # (home): a service of this home that lives and takes new work, or None
+    # (home): a running service of this home that takes new work, or None
     "living_service": ("jackline.features.service.presence:find_living_service",),
     # (home): an attempt has begun at a run with an address to ping; it must not wait
     "run_started": ("jackline.features.notify.ping:send_in_background",),

@@ -1,4 +1,4 @@
-"""What the agents of a run get of jackline itself: the database address and the MCP server. Starts nothing."""
+"""Builds what jackline passes to the agents of a run: the database address and the MCP server. Starts nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment that agents get a part of, resolved where a run is executed; and what is secret in it.
+"""The environment of a run, resolved where it is executed: the part that agents get, and the secrets in it.
 
 It is that of this process, then the home's `env_file`, then the agent's, then the variables of the account. The values
 of files are known to every redactor of the process before anything is written.

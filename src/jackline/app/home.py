@@ -193,7 +193,7 @@ class Home:
     # reports
 
     def notify_change(self) -> None:
-        """Update what shows this home, after a write; in a process that lives long, a moment later."""
+        """Update the dashboard after a write; a long-lived process does so a moment later."""
         if self.on_change is not None:
             self.on_change()
         else:

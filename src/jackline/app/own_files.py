@@ -42,7 +42,7 @@ _UNREADABLE = "unreadable"
 
 
 class UnconfirmedChange(NamedTuple):
-    """What changed while a run lived, and what a person has not confirmed."""
+    """The files that changed while a run was active, and that a person has not confirmed."""
 
     files: tuple[str, ...] = ()
     digests: Mapping[str, str] = {}  # of the files as they are now; a file that is gone has none
@@ -56,7 +56,7 @@ class UnconfirmedChange(NamedTuple):
 
 
 def refuse_unconfirmed(home: Home) -> None:
-    """Raise Refused if a file of the user changed while a run lived, until a person confirms it."""
+    """Raise Refused if a file of the user changed while a run was active, until a person confirms it."""
     if change := find_unconfirmed(home):
         raise Refused(f"changed since you started a run: {change}; review this, then type `jackline trust`")
 
@@ -158,7 +158,7 @@ def confirm_changes(home: Home, change: UnconfirmedChange) -> None:
 
 @contextmanager
 def watch_own_files(home: Home, run_id: str) -> Iterator[None]:
-    """Store the fingerprints while an attempt lives, and compare at its end; after a crash the next look compares."""
+    """Store the fingerprints during an attempt, and compare at its end; after a crash the next process compares."""
     watch = {"run": run_id, "boot": clock.boot_id(), "pid": os.getpid(), "started": _read_start(os.getpid())}
 
     def begin(record: dict[str, Any], found: _OwnFiles) -> Iterator[Fact]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 DATABASE_FILE = "state.sqlite"
 LOG_FILE = "jackline.log"
 PROJECT_FILE = "jackline.toml"
-SERVICES_FOLDER = "services"  # of a home: what shows that a service lives
+SERVICES_FOLDER = "services"  # of a home: the locks of its running services
 
 
 def find_database(home: str, configured: str) -> str:

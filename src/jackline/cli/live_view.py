@@ -1,4 +1,4 @@
-"""What is shown of a run while it works: the agent's words, each call with its result, and a live line. Pure.
+"""The live view of a run: the agent's messages, each call with its result, and a live line. Pure.
 
 The words come from the agent's output, which is stored with a delay; the calls come from the ledger, which is written
 at once. A call is shown where the output mentions it, so that both appear in the order in which they happened.

@@ -1,4 +1,4 @@
-"""Asks a person at the terminal to confirm that they changed their own files while a run lived."""
+"""Asks a person at the terminal to confirm that they changed their own files while a run was active."""
 
 from __future__ import annotations
 

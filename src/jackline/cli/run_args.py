@@ -283,7 +283,7 @@ def _load_script(script: str, agent: str) -> Mapping[str, str]:
         if agent == SCRIPTED:
             raise UsageError("the scripted agent needs a script: name it with --script FILE")
         return {}
-    if agent.partition(MARK)[0] != SCRIPTED:  # that it has no accounts is said later, as of every agent
+    if agent.partition(MARK)[0] != SCRIPTED:  # a missing account is refused later, as for every agent
         raise UsageError(f"--script is for the scripted agent, not for '{agent}'")
     from jackline.agents.scripted.script_format import validate
 

@@ -1,4 +1,4 @@
-"""Finds out what each command of a call that needs approval would change, and whether it is the user's own."""
+"""Finds out what each command of a call that needs approval would change, and whether that belongs to the user."""
 
 from __future__ import annotations
 

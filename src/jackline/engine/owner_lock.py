@@ -1,4 +1,4 @@
-"""The locks that show the processes of a host who lives: flocks that the death of their holder releases.
+"""The locks that show which processes of a host are alive: flocks that the death of their holder releases.
 
 An owner's lock is taken before the run is claimed and inherited by the warden, so it is free only when the supervisor
 is dead and its warden has finished killing. The waiters' lock is shared by the processes that wait for an answer to

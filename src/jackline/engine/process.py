@@ -217,7 +217,7 @@ class Warden:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it lives; the codes are in `warden.messages`."""
+        """None while it runs; the codes are in `warden.messages`."""
         return self._process.returncode if self._is_gone.is_set() else None
 
     def spawn(self, argv: Sequence[str], env: Mapping[str, str], cwd: str, *, stdin: bytes | None = None) -> Child:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from jackline.engine.call_ledger import CallRequest
 
 _KEPT = 10_000  # characters of an input, to be redacted and shortened
-# They wait for something else, and are meant to be asked again and again.
+# They wait for something else, and agents call them repeatedly.
 _WAITING = frozenset(
     {
         "TaskOutput", "TaskResult", "BashOutput", "AgentOutputTool", "get_command_output", "read_background",

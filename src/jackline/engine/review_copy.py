@@ -1,4 +1,4 @@
-"""A copy of the proved work for one reviewer: an own repository with own refs, removed after the review.
+"""A copy of the proved work for one reviewer: a separate repository, removed after the review.
 
 What the reviewer wrote in it is kept as a patch. The workspace of the worker is compared afterwards, and restored if it
 was changed; what was changed there is kept at `refs/jackline/RUN/N` first. After a crash, only the run's own worktree

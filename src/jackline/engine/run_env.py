@@ -1,4 +1,4 @@
-"""The environment of a run's processes: the run's id, its home, `jackline` on the PATH, and a tag to find them by.
+"""The environment of a run's processes: the run's id, its home, `jackline` on the PATH, and a tag that identifies them.
 
 The tag finds them wherever they are in the process tree. Nothing is spawned here.
 """

@@ -1,4 +1,4 @@
-"""Threads whose exceptions are raised again in the main loop, and the end of a thread that serves."""
+"""Threads whose exceptions are raised again in the main loop, and the end of the thread of a server."""
 
 from __future__ import annotations
 

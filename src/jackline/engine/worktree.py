@@ -1,4 +1,4 @@
-"""Makes the worktree of a run: branch, folder, copied files, set-up command. What a crash left half made is made again.
+"""Makes the worktree of a run: branch, folder, copied files, set-up command. After a crash it is completed.
 
 Git checks the files out as it would for the user, with their filters, but without hooks: the set-up command does what a
 hook would do. A folder that an agent may have worked in is never changed or deleted here.

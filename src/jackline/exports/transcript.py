@@ -393,7 +393,7 @@ class _EntryBuilder:
         }
 
 
-# What follows only a check that passed; `check.void` comes before the check that follows one that says nothing.
+# Events that follow only a check that passed; `check.void` comes before the check that replaces a void one.
 _PASSING_KINDS = frozenset({"run.succeeded", "check.started", "publishing.started"})
 _CHECK_FAILURES = frozenset({Failure.PROOF, Failure.LEARNINGS})
 

@@ -1,4 +1,4 @@
-"""What a shell knows about its variables while it runs a text, and the words that it makes of them. It runs nothing.
+"""What a shell knows about its variables while it runs a text, and how words expand with them. It runs nothing.
 
 A value counts as known only if bash and zsh would both use it; everything else stays unknown.
 """
@@ -171,7 +171,7 @@ class ShellState:
         return value
 
     def expand(self, word: Word) -> tuple[Word, ...]:
-        """Return the words that a shell makes of this word; the word itself if they are not known."""
+        """Return the words to which a shell expands this word; the word itself if they are not known."""
         if word.exact or not isinstance(word, Template) or self.frozen:
             return (word,)
         made = self.expand_pieces(word)

@@ -318,7 +318,7 @@ def _put_pull_request(statements: Statements, run_id: str, change: RunChange) ->
 
 
 def _put_health(statements: Statements, run_id: str, health: AgentHealth, *, is_reported: bool) -> None:
-    """Store an agent's health; one that has to be logged in is a notice, unless the run's own says so."""
+    """Store an agent's health; an agent that is not logged in is a notice, unless the run's own notice reports that."""
     if health.failure == Failure.AUTHENTICATION and not is_reported:
         known = {agent: failure for agent, failure, *_ in statements.all("all_health", {})}
         if known.get(health.agent) != health.failure:

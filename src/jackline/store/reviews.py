@@ -1,4 +1,4 @@
-"""Iterations and what reviewers said, which workers write; findings that people dismiss, and work that they accept."""
+"""Iterations, verdicts and findings, which workers write; findings that people dismiss, and work that they accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worktrees that jackline makes for runs: whose each name is, and what became of it. It touches no folder."""
+"""The worktrees that jackline makes for runs: the run of each name, and its state. It touches no folder."""
 
 from __future__ import annotations
 

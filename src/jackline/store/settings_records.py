@@ -1,4 +1,4 @@
-"""What is known of the files that a person owns: one record per host and home, changed together with its event."""
+"""The known state of a person's own files: one record per host and home, changed together with its event."""
 
 from __future__ import annotations
 

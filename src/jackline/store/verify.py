@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jackline.store.driver import Statements
     from jackline.store.models import VerificationResult
 
-    Archive = Callable[[str], Iterable[Event] | None]  # the archived events of a run, by its id; None: not at hand
+    Archive = Callable[[str], Iterable[Event] | None]  # the archived events of a run, by its id; None: not available
 
 # Functions that return the StreamKind of a feature, by the name to import them by.
 _FEATURE_STREAMS = (

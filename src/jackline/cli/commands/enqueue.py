@@ -46,7 +46,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 def print_queued(
     home: Home, created: Sequence[CreatedRun], args: Namespace, out: Output, *, has_service: bool | None = None
 ) -> int:
-    """Print what became of the runs that were put into the queue, and return the exit code."""
+    """Print the state of the runs that were queued, and return the exit code."""
     has_service = home.has_service() if has_service is None else has_service
     waits = explain_waits(home, [one.run.id for one in created])
     # Also when the command is repeated: what it asks for will not happen.
@@ -106,5 +106,5 @@ def print_steps(run: Run, out: Output, log: str = "") -> None:
 
 
 def queued_to_json(home: Home, created: CreatedRun, why: str) -> dict[str, Any]:
-    """Convert what became of the run; `why` is what it waits for."""
+    """Convert a queued run; `why` is what it waits for."""
     return {**run_to_json(home, created.run), "new": created.is_new, "waits": why}

@@ -1,4 +1,4 @@
-"""`jackline findings`: lists what the reviewers of a run said, and drops findings that a person calls wrong."""
+"""`jackline findings`: lists the verdicts and findings of a run, and dismisses findings for a person."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
             return status_text.print_outcome(home, run, out, EXIT_PERSON)
         case _:
             _refuse_missing_folder(run, out)
-            home.refuse_broken_project()  # before it says that it tries
+            home.refuse_broken_project()  # before the note that it tries
             _note_limit(home, run, out)
             with Interrupts() as interrupts:
                 return follow_run.follow_run(home, run, out, interrupts, args.on_ask)

@@ -1,4 +1,4 @@
-"""Runs the probe of a rule to find out whether an effect happened. If it cannot tell, a person decides.
+"""Runs the probe of a rule to find out whether an effect happened. If that stays unknown, a person decides.
 
 A probe is built in (`builtin:NAME`) or a shell command: exit code 0 means that the effect happened, 1 that it did not,
 any other that it is unknown.

@@ -1,1 +1,1 @@
-"""Cases: what the command line, the MCP server and the hooks do with the notebook of an investigation."""
+"""Cases: the notebooks of investigations, for the command line, the MCP server and hooks."""

@@ -1,1 +1,1 @@
-"""Compares runs: what each made of its task, in one table."""
+"""Compares the results of runs in one table."""

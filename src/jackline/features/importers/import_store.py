@@ -1,4 +1,4 @@
-"""Writes what predecessors left, once: an import never changes what is here already. A rehearsal only reads.
+"""Writes imported data, once: an import never changes existing records. A dry run only reads.
 
 Each run, item or case is written in one transaction, redacted. The import feature decides what is imported.
 """

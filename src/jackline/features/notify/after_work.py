@@ -1,4 +1,4 @@
-"""Delivers notices at the end of a command: a living service is woken; else a child process has three seconds."""
+"""Delivers notices at the end of a command: a running service is woken, or a child process has three seconds."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def load_channels(config: Config) -> tuple[list[Channel], list[str]]:
 
 
 def parse_channel(name: str, table: Mapping[str, object]) -> Channel:
-    """Check one table; ConfigError says what to write instead."""
+    """Check one table; ConfigError with the correct form."""
     where = f"[channels.{name}]"
     if not _NAME.fullmatch(name):
         raise ConfigError(f"{where}: a name has up to 32 lowercase letters, digits, - and _")

@@ -74,7 +74,7 @@ class OutboxNotice(NamedTuple):
 
 
 class ListedNotice(NamedTuple):
-    """A notice with what became of it on each channel."""
+    """A notice with its state on each channel."""
 
     notice: OutboxNotice
     delivered_at: int | None  # when nothing was left to do
@@ -274,7 +274,7 @@ class DeliveryStore(StorePart):
         return ListedNotice(OutboxNotice(*notice), delivered_at, tuple(Delivery(*one) for one in found))
 
     def list_deliveries(self, notice_id: str) -> list[Delivery]:
-        """What became of a notice, by channel."""
+        """The deliveries of a notice, by channel."""
         return [Delivery(*row) for row in self._all("deliveries_of_notice", {"id": clean(notice_id)})]
 
     def find_notice_id(self, text: str) -> str:

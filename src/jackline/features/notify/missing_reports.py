@@ -57,7 +57,7 @@ def list_missing(home: Home, since: int, now: int) -> list[MissingReport]:
 
 
 def _find_unreported_runs(home: Home, listed: Sequence[ListedNotice], since: int) -> Iterator[MissingReport]:
-    """Runs that ended or wait, and have no notice that says so."""
+    """Runs that ended or wait, and have no notice about it."""
     reported = {(one.notice.run_id, one.notice.kind) for one in listed}
     states = (*sorted(TERMINAL), RunState.WAITING)
     before, seen = None, 0

@@ -1,4 +1,4 @@
-"""`jackline notices`: lists notices with what became of them on each channel; delivers and retries them."""
+"""`jackline notices`: lists notices with their state on each channel; delivers and retries them."""
 
 from __future__ import annotations
 

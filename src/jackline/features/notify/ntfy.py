@@ -1,4 +1,4 @@
-"""Publishes messages to a topic of an ntfy server, ntfy.sh or one of your own, as JSON."""
+"""Publishes messages to a topic of ntfy.sh or another ntfy server, as JSON."""
 
 from __future__ import annotations
 

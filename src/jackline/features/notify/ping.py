@@ -1,4 +1,4 @@
-"""Requests the address of a run when it starts, succeeds or fails, as Healthchecks and its relatives expect it.
+"""Requests the address of a run when it starts, succeeds or fails, with the API of Healthchecks.
 
 The rows are written with the state of the run, and sent as deliveries on a separate channel. A server that does not
 answer delays no run. No error and no output repeats an address: its path is a secret.

@@ -1,4 +1,4 @@
-"""What a service does for runs that wait for their pull requests: look, and queue a run that has something to do.
+"""The service's task for pull requests: polls those that runs wait for, and queues each run that has something to do.
 
 Up to twenty pull requests of a repository are read with one request, at most once a minute over all services, and more
 rarely while nothing changes.

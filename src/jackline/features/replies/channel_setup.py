@@ -88,7 +88,7 @@ def _is_confirmed(home: Home) -> bool:
 
 
 def _confirm_own_change(home: Home, path: str, before: bytes, text: str) -> None:
-    """Confirm the change if a run lives, unless its agent has changed the settings in the same moment."""
+    """Confirm the change if a run is active, unless its agent has changed the settings at the same moment."""
     after, change = _read_bytes(path), find_unconfirmed(home)
     is_ours = after.startswith(before) and after[len(before) :].replace(b"\r\n", b"\n").strip() == text.strip().encode()
     if change is not None and is_ours and change._replace(digests={}) == UnconfirmedChange(files=(path,)):

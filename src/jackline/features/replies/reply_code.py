@@ -1,4 +1,4 @@
-"""One-time codes, the signed text of a button, and what a reply says. Pure.
+"""One-time codes, the signed text of a button, and the parser of replies. Pure.
 
 A typed reply is `CODE text`; the code is its proof. The text that a button sends is signed, too: it binds the verdict
 to this home, the run, the call with its input, and the time until which it counts.

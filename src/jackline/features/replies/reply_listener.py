@@ -139,6 +139,6 @@ class ReplyListener:
         outcome = replies.take(name, self._settings.mode, message, clock.wall_ms())
         if outcome is not None:
             home.notify_change()
-            home.wake_services()  # for the run that may continue, and the notice of what became of the reply
+            home.wake_services()  # for the run that may continue, and the notice of the reply's result
         state = replies.get_channel(name)
         return state is not None and state.closed_at is None

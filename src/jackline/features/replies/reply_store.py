@@ -1,4 +1,4 @@
-"""Takes replies: each in one transaction with its code, the position in the topic, and the notice of what became of it.
+"""Takes replies: each in one transaction with its code, the position in the topic, and a notice of the result.
 
 Two services that read the same topic, or one that dies and reads a message again, take an answer once.
 """
@@ -98,7 +98,7 @@ class ReplyChannel(NamedTuple):
 
 
 class ReplyOutcome(NamedTuple):
-    """What became of a reply, in a word and a sentence for the phone."""
+    """The result of a reply: a word, and a sentence for the phone."""
 
     kind: str
     text: str
@@ -232,7 +232,7 @@ class ReplyStore(StorePart):
     def _add_outcome(
         self, statements: Statements, channel: str, message: ReplyMessage, outcome: ReplyOutcome, at: int
     ) -> None:
-        """Publish what became of a reply, on its channel only."""
+        """Publish the result of a reply, on its channel only."""
         titles = {
             TAKEN: "answer taken",
             LATE: "answer came too late",

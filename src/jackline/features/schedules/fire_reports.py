@@ -45,7 +45,7 @@ def find_url_of_fire(home: Home, run_id: str) -> str:
 
 
 def describe_fire(home: Home, run_id: str) -> str:
-    """What became of that fire, for the log of the server."""
+    """The result of that fire, for the log of the server."""
     fire = ScheduleStore(home.store()).find_fire_of_run(run_id)
     if fire is None:
         return ""

@@ -127,7 +127,7 @@ class ScheduleRunner:
         return any(is_due(one, self._now()) for one in schedules) or bool(self._schedules.list_next())
 
     def start_one(self, name: str) -> Fire:
-        """Fire a schedule at a person's wish, and return what became of it."""
+        """Fire a schedule for a person, and return the fire with its result."""
         schedule, at = self._schedules.get(name), self._now()
         while (fire := self._schedules.add_manual(name, at)) is None:
             at += 1
@@ -203,7 +203,7 @@ class ScheduleRunner:
         if done.signal is not None and not done.timed_out:
             ending = f"ended by signal {done.signal}"
         output = (done.stdout_tail + done.stderr_tail)[-_TAIL:].decode("utf-8", "replace").strip()
-        # The condition has done its work, and the schedule lives; one that was ended has not.
+        # The condition was evaluated, so the schedule works; a command that was killed shows nothing.
         ping = PingEvent.SUCCESS if done.signal is None and not done.timed_out else None
         why = f"{ending}: {output}".removesuffix(": ")
         self._schedules.set_state(fire, NOT_WANTED, self._now(), why, ping=self._select_ping(schedule, ping))

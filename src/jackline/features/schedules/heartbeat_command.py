@@ -1,4 +1,4 @@
-"""`jackline heartbeat`, for cron: logs that the machine lives, delivers, starts what is due, reports what is late."""
+"""`jackline heartbeat`, for cron: logs that the machine is up, delivers, starts what is due, reports what is late."""
 
 from __future__ import annotations
 

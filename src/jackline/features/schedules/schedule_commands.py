@@ -298,7 +298,7 @@ def describe_run(definition: ScheduleDefinition) -> str:
 
 
 def describe_fire(schedules: ScheduleStore, fire: Fire) -> str:
-    """What became of a fire: the state of its run, if it has one."""
+    """The result of a fire: the state of its run, if it has one."""
     outcome = schedules.find_outcome(fire.run_id) if fire.run_id else None
     return outcome.state if outcome is not None and fire.state in {"started", "ended"} else fire.state
 

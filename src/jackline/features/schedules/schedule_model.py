@@ -1,4 +1,4 @@
-"""When a schedule is due, and what becomes of missed times. Pure: times are passed in, and nothing is stored.
+"""When a schedule is due, and how missed times are handled. Pure: times are passed in, and nothing is stored.
 
 Times of day follow cron of Debian. A time that the clocks skip in spring is due when they have been moved; a time that
 they repeat in autumn is due once, the first time. An expression with `*` in its minute or hour, or with seconds, is
@@ -77,7 +77,7 @@ class Schedule(NamedTuple):
 
 @stored_as("schedule due_at state run_id reason at updated_at owner claimed_until")
 class Fire(NamedTuple):
-    """One due time of a schedule and what became of it."""
+    """One due time of a schedule, and its result."""
 
     schedule: str
     due_at: int

@@ -190,7 +190,7 @@ class ScheduleStore(StorePart):
         notice: SubjectNotice | None = None,
         ping: PingEvent | None = None,
     ) -> bool:
-        """Write what became of a fire, with its notice and its ping; False if another process did so before."""
+        """Write the result of a fire, with its notice and its ping; False if another process did so before."""
         shown = clean(self.redactor.redact(reason))[-_LONGEST_REASON:]
         values = {**_build_key(fire), "state": state, "before": fire.state, "reason": shown, "at": now}
 

@@ -1,4 +1,4 @@
-"""Shows other processes of this home which services live: a locked file for each, and a pipe that wakes it.
+"""Shows other processes of this home which services run: a locked file for each, and a pipe that wakes it.
 
 A flock ends with its process, so a killed service is seen at once. A service that is being stopped keeps its lock and
 removes its pipe: it takes nothing new.
@@ -32,7 +32,7 @@ class LivingService(NamedTuple):
 
 
 class Presence:
-    """The lock and the pipe of a service, for as long as it lives."""
+    """The lock and the pipe of a service, for as long as it runs."""
 
     def __init__(self, home_path: str, service_id: str) -> None:
         """Take the lock, and create the pipe."""
@@ -69,7 +69,7 @@ def build_folder(home_path: str) -> str:
 
 
 def find_living_service(home: Home) -> LivingService | None:
-    """A service of this home that lives and takes new work; None if there is none."""
+    """A running service of this home that takes new work; None if there is none."""
     for service_id in list_known(home.path):
         path = _build_lock_path(home.path, service_id)
         with contextlib.suppress(FileNotFoundError):  # it ends at this very moment
@@ -92,7 +92,7 @@ def check_service(home: Home) -> Iterator[DoctorFinding]:
         if home.is_new or home.has_database_server:  # there another host may run one
             return
         needs = ServiceStore(home.store()).count_waiting()
-    except StoreError:  # another finding says so
+    except StoreError:  # another finding reports it
         return
     living = find_living_service(home)
     if living is not None:

@@ -332,7 +332,7 @@ class Service:
         self._on_idle()
 
     def _renew(self, context: ServiceContext) -> float:
-        """Show that the service lives, and report others of this host that died."""
+        """Show that the service runs, and report others of this host that died."""
         services, at = ServiceStore(context.home.store()), clock.wall_ms()
         services.renew(self.id, at)
         for warning in dict.fromkeys(self._home.warnings):  # of the thread that updates the dashboard

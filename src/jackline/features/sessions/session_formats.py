@@ -1,4 +1,4 @@
-"""How each CLI writes a session: what the beginning of its file says. Pure: no file is opened here.
+"""The session formats of the CLIs: parses the beginning of a session file. Pure: it opens no file.
 
 A session is a file of JSON lines, or of gemini's older form, one object. Other versions may write other things: what is
 not understood is left out.

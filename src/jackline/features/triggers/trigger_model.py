@@ -1,4 +1,4 @@
-"""What a trigger watches, and what it makes of what it found. Pure.
+"""Triggers, and the findings that start their runs. Pure.
 
 Text that other people wrote is only ever inserted as a quoted block, and only into the prompt.
 """
@@ -86,7 +86,7 @@ class Trigger(NamedTuple):
 
 @stored_as("trigger_name delivery state run_id reason at")
 class TriggerDelivery(NamedTuple):
-    """Something that a trigger found, by an id that is the same whenever it is found, and what became of it."""
+    """Something that a trigger found, by an id that is the same each time, and its result."""
 
     trigger_name: str
     delivery: str

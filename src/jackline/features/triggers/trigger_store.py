@@ -139,7 +139,7 @@ class TriggerStore(StorePart):
     def set_delivery(
         self, delivery: TriggerDelivery, state: str, reason: str, notice: SubjectNotice | None = None
     ) -> None:
-        """Store what became of it, with a notice if a person should know."""
+        """Store the result of a delivery, with a notice if a person should know."""
 
         def write(statements: Statements) -> None:
             values = {"trigger_name": delivery.trigger_name, "delivery": delivery.delivery, "state": state}

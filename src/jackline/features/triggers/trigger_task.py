@@ -1,4 +1,4 @@
-"""What a service does for triggers: look, record what is found, and start one run for each.
+"""The service's task for triggers: polls, records each finding, and starts one run for it.
 
 A delivery is recorded before its run is created, and the id of the run follows from it: a process that dies in between
 leaves a delivery that the next look finishes, and two services that look at the same time start one run.
@@ -232,7 +232,7 @@ class TriggerWatcher:
             self._store.set_delivery(delivery, STARTED, delivery.reason)
 
     def _follow_item(self, trigger: Trigger, delivery: TriggerDelivery, run: Run) -> None:
-        """Keep the work item while its run lives, then end it, or return it to the queue if the run failed."""
+        """Hold the work item until its run has ended, then end it, or return it to the queue if the run failed."""
         item = self._find_held_item(trigger, delivery)
         if item is None:
             return

@@ -1,4 +1,4 @@
-"""Flags and variables with which a harmless program runs other code, or sends more than it says. Data only.
+"""Flags and variables with which a harmless program runs other code, or sends more than its arguments show. Data only.
 
 A call with one of them matches no rule of a harmless class. Build and test programs run code of the workspace anyway:
 for them, only flags count that name another program.
