@@ -129,7 +129,7 @@ def refuse_fresh_changes(home: Home, since: int) -> None:
     for path in (*list_own_files(os.environ, home.config), paths.find_config_folder(os.environ)):
         with suppress(OSError):
             if os.stat(path).st_ctime_ns // 1_000_000 >= since:
-                raise Refused(f"{path} was changed while this command started: look at it, and run the command again")
+                raise Refused(f"{path} was changed while this command started: review it, then run the command again")
 
 
 def confirm_changes(home: Home, change: UnconfirmedChange) -> None:

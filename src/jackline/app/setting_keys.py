@@ -47,7 +47,7 @@ KEYS = (
     SettingKey(
         name="account",
         default="",
-        help="the agent's account; auto: one that is not resting, and the others when it reaches a limit",
+        help="the agent's account; auto: one without a current limit, then the others when it reaches one",
         project=False,
     ),
     SettingKey(

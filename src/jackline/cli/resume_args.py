@@ -29,7 +29,10 @@ def add_amendment_arguments(parser: CommandParser) -> None:
     parser.add_argument("--model", metavar="NAME", help="the model of the run's agent from now on")
     parser.add_argument("--effort", metavar="WORD", help="the reasoning effort, in the agent's own words")
     parser.add_argument(
-        "--commit", action="store_true", dest="commit_work", help="let the host commit from now on what the agent left"
+        "--commit",
+        action="store_true",
+        dest="commit_work",
+        help="from now on, let the host commit what the agent left uncommitted",
     )
     parser.add_argument(
         "--allow",

@@ -44,7 +44,7 @@ def add_request_flags(parser: CommandParser) -> None:
     parser.add_setting("fallback", "NAMES")
     parser.add_argument("--model", metavar="NAME", help="the model to use (default: the agent's own)")
     parser.add_argument("--effort", metavar="WORD", help="the reasoning effort, in the agent's own words")
-    parser.add_argument("--session", metavar="ID", help="continue a session of the agent that was started by hand")
+    parser.add_argument("--session", metavar="ID", help="continue an existing session of the agent")
     parser.add_argument("--script", metavar="FILE", help="the script of the scripted agent")
     parser.add_argument("--workspace", metavar="DIR", help="the agent's working directory (default: the current one)")
     parser.add_argument("--task", metavar="NAME", help="a run template; `jackline tasks list` shows them")
@@ -76,7 +76,10 @@ def add_request_flags(parser: CommandParser) -> None:
         help="approve calls in advance: RULE, RULE=PATTERN or RULE=any, separated by commas",
     )
     parser.add_argument(
-        "--strict", action="store_const", const="true", help="after a crash, treat unknown calls in doubt like effects"
+        "--strict",
+        action="store_const",
+        const="true",
+        help="after a crash, treat calls of unknown class as in doubt, like effects",
     )
     parser.add_argument(
         "--mode", choices=MODES, help="interactive: ask at the terminal before the run is resumed (default: job)"

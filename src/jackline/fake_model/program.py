@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m jackline.fake", description="A fake model that plays a script.")
     parser.add_argument("--script", required=True, metavar="FILE", help="the replies, as JSON")
-    parser.add_argument("--log", metavar="FILE", help="gets one JSON line per request, never a header")
+    parser.add_argument("--log", metavar="FILE", help="the file that gets one JSON line per request, without headers")
     parser.add_argument("--port", type=int, default=0, metavar="N", help="0 for a free port")
     options = parser.parse_args(arguments)
     try:

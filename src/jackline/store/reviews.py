@@ -91,7 +91,7 @@ class Reviews(StorePart):
 
         run = self._lock_run(statements, run_id)
         if run.status.state in {RunState.SUCCEEDED, RunState.CANCELLED}:
-            raise Refused(f"run {run_id} is {run.status.state}: its findings decide nothing any more")
+            raise Refused(f"run {run_id} is {run.status.state}: its findings no longer have an effect")
         self._refuse_busy(statements, run, run_id)
         known = {finding.id: finding for finding in _read_findings(statements, run_id)}
         dismissed = [

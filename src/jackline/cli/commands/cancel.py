@@ -25,7 +25,7 @@ INSIDE_RUN = ()
 
 def configure(parser: CommandParser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN_HELP)
-    parser.add_argument("--no-wait", action="store_true", help="only record the request")
+    parser.add_argument("--no-wait", action="store_true", help="only record the request; do not wait for the end")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:

@@ -26,7 +26,11 @@ INSIDE_RUN = ("*",)  # it works in a separate home
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the demo."""
     parser.add_argument("--keep", metavar="DIR", help="where to keep the demo's files (default: a temporary folder)")
-    parser.add_argument("--agent", metavar="NAME", help="use your own CLI with a played model: no key, no provider")
+    parser.add_argument(
+        "--agent",
+        metavar="NAME",
+        help="use your own CLI with a model that jackline plays: it needs no key and no network",
+    )
 
 
 def execute(args: argparse.Namespace, home: Home, out: Output) -> int:

@@ -29,7 +29,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--accept", metavar="REASON", help="accept the work of a run whose reviewer gives no clear verdict"
     )
-    parser.add_argument("--reason", metavar="TEXT", help="with --dismiss: why; reviewers get to read it")
+    parser.add_argument("--reason", metavar="TEXT", help="with --dismiss: the reason, which reviewers see")
 
 
 def execute(args: Namespace, home: Home, out: Output) -> int:

@@ -31,8 +31,10 @@ INSIDE_RUN = ("*",)  # only to read: an agent sends with its tools, in its own n
 def configure(parser: CommandParser) -> None:
     parser.add_argument("run", metavar="RUN", nargs="?", help=NEWEST_HELP)
     parser.add_argument("--send", metavar="TEXT", help="send this message; - reads standard input")
-    parser.add_argument("--to", metavar="NAME", help=f"to whom (default {WORKER}); `jackline bridge` lists the names")
-    parser.add_argument("--kind", choices=KINDS, help=f"what it is (default {CHAT})")
+    parser.add_argument(
+        "--to", metavar="NAME", help=f"the recipient (default {WORKER}); `jackline bridge` lists the names"
+    )
+    parser.add_argument("--kind", choices=KINDS, help=f"the kind of the message (default {CHAT})")
     parser.add_argument("--signal", choices=SIGNALS, help="with --kind signal; it does not replace a proof or verdict")
     parser.add_argument("-f", "--follow", action="store_true", help="keep printing messages until the run has ended")
 

@@ -53,7 +53,7 @@ def configure(parser: CommandParser) -> None:
         help="how many events (default 20)",
     )
     since.add_argument("when", metavar="WHEN", help=f"{_WHEN}, or an event such as journal:#12")
-    search.add_argument("text", metavar="TEXT", help="the text; ASCII letters match in either case")
+    search.add_argument("text", metavar="TEXT", help="the text; the case of ASCII letters does not matter")
     search.add_argument("--since", metavar="WHEN", help=_WHEN)
     for one in (since, search):
         one.add_argument("--limit", metavar="N", type=parse_count, default=1000 if one is since else 50)

@@ -40,7 +40,7 @@ def configure(parser: CommandParser) -> None:
     parser.add_argument(
         "--missing",
         action="store_true",
-        help="compare what should have been sent, what was sent, and what the topics contain; exit 1 if they differ",
+        help="compare the expected notices, the sent ones and those in the topics; exit 1 if they differ",
     )
     parser.add_argument("--since", metavar="TIME", help=f"with --missing: how far back (default {_DEFAULT_SINCE})")
     parser.add_argument(

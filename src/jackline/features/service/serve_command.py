@@ -37,7 +37,7 @@ def configure(parser: CommandParser) -> None:
         "--drain-seconds",
         dest="drain_seconds",
         metavar="SECONDS",
-        help="when stopped, let runs continue for this time before they are interrupted (default: drain_seconds)",
+        help="when stopped, let runs continue for this long before they are interrupted (default: drain_seconds)",
     )
     parser.add_argument("--once", action="store_true", help="do what is due now, then exit")
     parser.add_argument(

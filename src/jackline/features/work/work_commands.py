@@ -118,7 +118,9 @@ def _add_listing(actions: dict[str, CommandParser]) -> None:
         actions[name].add_argument("--after", metavar="ID", help="show the page after this item")
     actions["pending"].set_defaults(status=[str(WorkStatus.PENDING)], owner=None)
     replay = actions["replay"]
-    replay.add_argument("--older-than", metavar="AGE", help="also items in flight that were not updated for so long")
+    replay.add_argument(
+        "--older-than", metavar="AGE", help="also items in flight that have not been updated for this long"
+    )
     replay.add_argument("--requeue", action="store_true", help="return abandoned items to the queue")
 
 

@@ -134,7 +134,7 @@ def _refuse_uncommitted(tree: RunTree) -> None:
     row, folder = tree.row, states.find_folder_state(tree)
     if folder == states.DAMAGED:
         raise WorktreeRefused(
-            f"{row.path} is no longer a git worktree, so nobody can tell what is not committed: keep it with "
+            f"{row.path} is no longer a git worktree, so it may have uncommitted work: keep it with "
             f"`jackline worktree salvage {row.name}`, move it away, then merge"
         )
     if folder != states.READY:
