@@ -17,7 +17,7 @@ from jackline.domain.states import CallClass
 from jackline.policy import classify, rule_lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from jackline.domain.spec import Spec
     from jackline.engine.call_ledger import CallRequest
@@ -217,17 +217,11 @@ def _find_recipes(text: str, words: Sequence[str]) -> str:
         return joined
     recipes, variables = _split_makefile(joined)
     first = next((name for name in recipes if not name.startswith(".")), "")
-    left, seen, kept = [word for word in words if word in recipes] or [first], set(), []
-    while left:
-        name = left.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for line in (*recipes.get(name, ()), *variables.get(name, ())):
-            kept.append(line)
-            left += _VARIABLE.findall(line)
-            left += [word for word in line.split() if word in recipes]
-    return "\n".join(kept)
+    return _collect_lines(
+        [word for word in words if word in recipes] or [first],
+        lambda name: (*recipes.get(name, ()), *variables.get(name, ())),
+        lambda line: [*_VARIABLE.findall(line), *(word for word in line.split() if word in recipes)],
+    )
 
 
 def _split_makefile(text: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -258,14 +252,25 @@ def _find_scripts(text: str, words: Sequence[str]) -> str:
     scripts = package.get("scripts") if isinstance(package, dict) else None
     if not isinstance(scripts, dict):
         return ""
-    left, seen, kept = [word for word in words if word in scripts or word in _LIFECYCLE], set(), []
+    return _collect_lines(
+        [word for word in words if word in scripts or word in _LIFECYCLE],
+        lambda name: [str(scripts.get(one, "")) for one in (f"pre{name}", name, f"post{name}")],
+        lambda line: [word for word in line.split() if word in scripts],
+    )
+
+
+def _collect_lines(
+    left: list[str], list_lines: Callable[[str], Iterable[str]], find_names: Callable[[str], list[str]]
+) -> str:
+    """Return the lines of all names, and of the names that these lines use."""
+    seen: set[str] = set()
+    kept: list[str] = []
     while left:
         name = left.pop()
         if name in seen:
             continue
         seen.add(name)
-        for one in (f"pre{name}", name, f"post{name}"):
-            line = str(scripts.get(one, ""))
+        for line in list_lines(name):
             kept.append(line)
-            left += [word for word in line.split() if word in scripts]
+            left += find_names(line)
     return "\n".join(kept)
