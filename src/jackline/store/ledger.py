@@ -233,7 +233,12 @@ def next_state(call_id: str, state: CallState, change: str) -> CallState:
 
 def write_receipt(statements: Statements, call: Call, external_id: str, origin: str, at: int) -> Receipt | bool:
     """The receipt of an effect; False if its key has one already, which the event then says."""
-    receipt = Receipt(
+    receipt = _build_receipt(call, external_id, origin, at)
+    return receipt if statements.run("add_receipt", stored_dict(receipt)) else False
+
+
+def _build_receipt(call: Call, external_id: str, origin: str, at: int) -> Receipt:
+    return Receipt(
         call_id=call.id,
         run_id=call.run_id,
         key=call.key,
@@ -244,7 +249,6 @@ def write_receipt(statements: Statements, call: Call, external_id: str, origin: 
         origin=origin,
         at=at,
     )
-    return receipt if statements.run("add_receipt", stored_dict(receipt)) else False
 
 
 def build_outcome(call: Call, before: CallState, *, cut_off: bool = False) -> dict[str, object]:
@@ -296,17 +300,7 @@ def _find_stored_result(statements: Statements, lease: Lease, known: History, ad
     output = blobs.read_whole(statements, call.run_id, call.output, call.output_ref)
     if receipt is not None:
         return receipt if call.output_ref is None else receipt._replace(output=output)
-    return Receipt(
-        call_id=call.id,
-        run_id=call.run_id,
-        key=call.key,
-        target=call.target,
-        rule=call.rule,
-        output=output,
-        external_id="",
-        origin="agent",
-        at=call.prepared_at,
-    )
+    return _build_receipt(call, "", "agent", call.prepared_at)._replace(output=output)
 
 
 def _build_call(

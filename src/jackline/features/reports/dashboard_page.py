@@ -251,30 +251,27 @@ def _sum_spending(spending: Sequence[Spending], board: Dashboard) -> list[str]:
 def _render_work(board: Dashboard) -> Iterator[str]:
     yield from ("## Work items", "")
     rows = [
-        [
-            format_code(item.id),
-            format_code(item.kind),
-            f"in flight, attempt {item.attempts} of {item.max_attempts}",
-            format_code(item.owner or ""),
-            format_utc(item.updated_at),
-            format_code(item.notes, 80),
-        ]
+        _build_item_row(item, f"in flight, attempt {item.attempts} of {item.max_attempts}", item.updated_at)
         for item in board.in_flight[:SHOWN]
     ]
     dead = [
-        [
-            format_code(item.id),
-            format_code(item.kind),
-            f"**dead** after {pluralize(item.attempts, 'attempt')}",
-            format_code(item.owner or ""),
-            format_utc(item.finished_at),
-            format_code(item.notes, 80),
-        ]
+        _build_item_row(item, f"**dead** after {pluralize(item.attempts, 'attempt')}", item.finished_at)
         for item in board.dead[:SHOWN]
     ]
     yield from _render_table("item|kind|status|owner|since|notes", rows + dead)
     yield from _render_more(board, board.in_flight, "work", "list", "--status", "in_flight")
     yield from _render_more(board, board.dead, "work", "list", "--status", "failed")
+
+
+def _build_item_row(item: ItemLine, status: str, since: int | None) -> list[str]:
+    return [
+        format_code(item.id),
+        format_code(item.kind),
+        status,
+        format_code(item.owner or ""),
+        format_utc(since),
+        format_code(item.notes, 80),
+    ]
 
 
 def _render_events(board: Dashboard) -> Iterator[str]:

@@ -26,15 +26,7 @@ def build_question_notice(item: WorkItem, run_id: str, spec: Spec | None, at: in
     if spec is not None:
         lines.append(f"agent {spec.agent} · task {spec.task} · run {run_id}")
         labels += [spec.task, spec.agent, *spec.labels]
-    return SubjectNotice(
-        id=_build_id(item),
-        subject=f"work:{item.id}",
-        kind="question",
-        title=shorten_text(f"{asks}: {question}", _TITLE_COLUMNS),
-        body="\n".join(lines),
-        created_at=at,
-        labels=" ".join(label for label in labels if " " not in label),
-    )
+    return _build_notice(item, "question", f"{asks}: {question}", lines, labels, at)
 
 
 def build_death_notice(item: WorkItem, at: int) -> SubjectNotice:
@@ -42,17 +34,16 @@ def build_death_notice(item: WorkItem, at: int) -> SubjectNotice:
     lines = [f"work item {item.id} of kind {item.kind} failed after {item.attempts} of {item.max_attempts} attempts"]
     lines += [item.notes] if item.notes else []
     lines.append(format_command("jackline", "work", "get", item.id))
+    return _build_notice(item, "work.failed", f"{item.kind} {item.id}: no attempts left", lines, [item.kind], at)
+
+
+def _build_notice(item: WorkItem, kind: str, title: str, lines: list[str], labels: list[str], at: int) -> SubjectNotice:
     return SubjectNotice(
-        id=_build_id(item),
+        id=hash_text(f"work:{item.id}:{item.event_seq}")[:_ID_LENGTH],  # one for each event of an item
         subject=f"work:{item.id}",
-        kind="work.failed",
-        title=shorten_text(f"{item.kind} {item.id}: no attempts left", _TITLE_COLUMNS),
+        kind=kind,
+        title=shorten_text(title, _TITLE_COLUMNS),
         body="\n".join(lines),
         created_at=at,
-        labels=item.kind if " " not in item.kind else "",
+        labels=" ".join(label for label in labels if " " not in label),
     )
-
-
-def _build_id(item: WorkItem) -> str:
-    """One id for each event of an item."""
-    return hash_text(f"work:{item.id}:{item.event_seq}")[:_ID_LENGTH]
