@@ -124,7 +124,7 @@ class ScheduleStore(StorePart):
             statements.run("remove_old_fires", {"schedule": schedule.name, "kept": _KEPT})
 
     def add_manual(self, name: str, at: int) -> Fire | None:
-        """Record a fire at a person's wish; None if there is one at this very moment."""
+        """Record a fire for a person; None if there is one with the same millisecond."""
 
         def add(statements: Statements) -> Fire | None:
             if not _add_fire(statements, name, at, CLAIMED, "", at):
