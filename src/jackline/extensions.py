@@ -53,11 +53,11 @@ HOOKS: dict[str, tuple[str, ...]] = {
     ),
     # (home): what a feature does inside a running service, as a list of `app.service_tasks.ServiceTask`
     "service_tasks": (
-        "jackline.features.notify.service_task:list_tasks",
-        "jackline.features.replies.reply_listener:list_tasks",
+        "jackline.features.notify.service_task:list_service_tasks",
+        "jackline.features.replies.reply_listener:list_service_tasks",
         "jackline.features.triggers.trigger_task:list_service_tasks",
-        "jackline.features.schedules.firing:list_tasks",
-        "jackline.features.pull_requests.poll_task:list_tasks",
+        "jackline.features.schedules.firing:list_service_tasks",
+        "jackline.features.pull_requests.poll_task:list_service_tasks",
     ),
     # (home): processes of the home wrote something that wakes its services
     "wake_services": ("jackline.features.service.wake_signal:wake_services",),

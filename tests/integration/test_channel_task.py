@@ -14,7 +14,7 @@ from jackline.app.home import Home
 from jackline.app.service_tasks import ServiceTask
 from jackline.domain.records import SubjectNotice
 from jackline.features.notify.delivery_store import DeliveryStore
-from jackline.features.notify.service_task import list_tasks
+from jackline.features.notify.service_task import list_service_tasks
 from tests.support.ntfy_server import NtfyServer
 
 
@@ -43,7 +43,7 @@ def open_home(folder: Path, *servers: NtfyServer) -> Home:
 
 
 def list_channel_tasks(home: Home) -> list[ServiceTask]:
-    return [task for task in list_tasks(home) if task.name.startswith("notify-")]
+    return [task for task in list_service_tasks(home) if task.name.startswith("notify-")]
 
 
 def add_notice(home: Home, name: str) -> None:

@@ -29,7 +29,7 @@ from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery import deliver_due, plan_deliveries
 from jackline.features.replies import channel_setup, reply_listener
 from jackline.features.replies.channel_setup import NewChannel, add_channel
-from jackline.features.replies.reply_listener import list_tasks
+from jackline.features.replies.reply_listener import list_service_tasks
 from jackline.features.replies.reply_store import CLOSED, ReplyStore
 from jackline.features.work.item_queries import WorkItems
 from jackline.features.work.item_store import WorkQueue
@@ -106,7 +106,7 @@ class Listener:
         self.home = home
         self.is_stopping = False
         self.failed: Exception | None = None
-        (self._task,) = list_tasks(home)
+        (self._task,) = list_service_tasks(home)
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -144,7 +144,7 @@ class Once:
 
 
 def look_once(home: Home) -> None:
-    (task,) = list_tasks(home)
+    (task,) = list_service_tasks(home)
     task.run(Once(home))
 
 
@@ -334,7 +334,7 @@ def test_two_services_take_each_message_once(house: House) -> None:
 KILLED = """
 import os, signal, sys
 from jackline import open_home
-from jackline.features.replies.reply_listener import list_tasks
+from jackline.features.replies.reply_listener import list_service_tasks
 from jackline.features.replies.reply_store import ReplyStore
 
 class Context:
@@ -346,7 +346,7 @@ def use(self, *args):
     move(self, *args)
     os.kill(os.getpid(), signal.SIGKILL)
 ReplyStore._use = use
-list_tasks(Context.home)[0].run(Context())
+list_service_tasks(Context.home)[0].run(Context())
 """
 
 

@@ -25,7 +25,7 @@ _IDLE_SECONDS = 60.0  # without a signal; a safety net
 _REOPENING = RetryPolicy(base_ms=5_000, cap_ms=300_000)  # how long a channel that does not work is left alone
 
 
-def list_tasks(home: Home) -> list[ServiceTask]:
+def list_service_tasks(home: Home) -> list[ServiceTask]:
     """One task for each channel of the settings."""
     channels, problems = load_channels(home.config)
     home.warnings += problems

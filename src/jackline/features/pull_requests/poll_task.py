@@ -31,7 +31,7 @@ _LEAST_SECONDS = 1.0
 _FAILURES_NOTICED = 5  # looks in a row that fail before a person is notified
 
 
-def list_tasks(_home: Home) -> list[ServiceTask]:
+def list_service_tasks(_home: Home) -> list[ServiceTask]:
     """The task of this feature in a service."""
     return [ServiceTask("pull requests", poll_pull_requests)]
 

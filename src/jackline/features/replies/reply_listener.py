@@ -36,7 +36,7 @@ _DAY_MS = 86_400_000
 _RECONNECTING = RetryPolicy(base_ms=1_000, cap_ms=120_000)
 
 
-def list_tasks(home: Home) -> list[ServiceTask]:
+def list_service_tasks(home: Home) -> list[ServiceTask]:
     """One task for each channel that takes replies."""
     channels, _ = load_channels(home.config)
     return [

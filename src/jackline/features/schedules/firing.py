@@ -49,7 +49,7 @@ _LONGEST_PAUSE_S = 30.0
 _LOOK_SECONDS = 5.0  # for the commands of --only-if, without a signal
 
 
-def list_tasks(_home: Home) -> list[ServiceTask]:
+def list_service_tasks(_home: Home) -> list[ServiceTask]:
     """The tasks of a service for schedules. Commands of --only-if may take long, so they have a separate thread."""
     return [ServiceTask("schedules", fire_schedules), ServiceTask("schedule-conditions", check_conditions)]
 
