@@ -23,7 +23,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     ),
     # (home): what needs a person, as entries of `app.inbox`
     "inbox_entries": (
-        "jackline.features.work.questions:list_inbox_entries",
+        "jackline.features.work.inbox_questions:list_inbox_entries",
         "jackline.features.service.service_store:list_inbox_entries",
     ),
     # (config, environment, agent, session): the folders in which sessions with this id were started, as far as known
@@ -31,7 +31,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     # (home): the runs that a service could not start, each with the reason
     "start_failures": ("jackline.features.service.service_store:explain_start_failures",),
     # (home, entry of the inbox, text): store a person's answer to a question; the run that it lets continue, or None
-    "answer_question": ("jackline.features.work.questions:answer_question",),
+    "answer_question": ("jackline.features.work.inbox_questions:answer_question",),
     # (store, run id): the ids of the open cases of a run
     "open_cases": ("jackline.features.cases.location:list_open_ids",),
     # (statements of a transaction, run id): the open questions of a run's agent to a person
