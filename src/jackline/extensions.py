@@ -20,6 +20,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
         "jackline.features.reports.dashboard:list_leftovers",
         "jackline.features.reports.retro:list_leftovers",
         "jackline.features.importers.importer:list_leftovers",
+        "jackline.features.service.presence:list_leftovers",
     ),
     # (home): what needs a person, as entries of `app.inbox`
     "inbox_entries": (

@@ -191,6 +191,24 @@ def test_not_while_something_runs(used: Place) -> None:
     assert not used.home.exists()
 
 
+def test_not_while_a_service_lives_and_what_services_leave_goes(used: Place) -> None:
+    service = used.start("serve", "--json")
+    assert service.stdout is not None
+    assert "started" in service.stdout.readline()
+    refused = used.type("uninstall", "--yes")
+    assert (refused.code, is_one_line(refused)) == (2, True)
+    assert f"process {service.pid}: stop it" in refused.err
+    service.kill()
+    used.end_of(service)
+    notes = used.home / "services" / "notes.lock"
+    notes.write_text("mine")
+    assert used.type("uninstall", "--yes", "--json").json["left"] == [str(used.home / "services")]
+    assert remaining(used.home) == {"services", "services/notes.lock"}
+    notes.unlink()
+    assert used.type("uninstall", "--yes", "--json").json["left"] == []
+    assert not used.home.exists()
+
+
 def test_a_database_that_was_never_written_can_go(place: Place) -> None:
     place.home.mkdir()
     (place.home / "state.sqlite").touch()

@@ -53,10 +53,12 @@ class NotRemoved(JacklineError):
 
 
 def refuse_while_running(home: Home) -> None:
-    """Refuse to remove anything while a run is alive: one that is locked, or that this home's own database knows."""
+    """Refuse to remove anything while a service is alive, or a run: locked, or known by this home's own database."""
     from jackline.engine.owner_lock import is_owner_dead
     from jackline.store.models import RunQuery
 
+    for service in filter(None, extensions.call_hook("living_service", home)):
+        raise Refused(f"a service is running, process {service.pid}: stop it, or `jackline service remove`; try again")
     running: list[str] = []
     with suppress(StoreError):  # an unreadable database must not block its own removal
         if _has_database(home):

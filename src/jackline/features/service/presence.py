@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from jackline.app.paths import SERVICES_FOLDER
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
 
 _LOCK, _PIPE = ".lock", ".wake"
+_LOCK_BYTES = 32
 
 
 class LivingService(NamedTuple):
@@ -112,11 +114,30 @@ def is_dead(home_path: str, service_id: str) -> bool | None:
         return None
 
 
+def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """For `jackline uninstall`: the folder of the services, or only what is theirs in it."""
+    folder = build_folder(home.path)
+    if not os.path.isdir(folder) or os.path.islink(folder):
+        return
+    paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+    own = tuple(path for path in paths if _is_own_file(path))
+    yield folder, "services", (folder,) if len(own) == len(paths) else own
+
+
+def _is_own_file(path: str) -> bool:
+    """Whether it is a pipe, or the lock of a service: a process id or nothing."""
+    mode = os.lstat(path).st_mode
+    if path.endswith(_PIPE) or not stat.S_ISREG(mode):
+        return path.endswith(_PIPE) and stat.S_ISFIFO(mode)
+    with open(path, "rb") as file:
+        return path.endswith(_LOCK) and (file.read(_LOCK_BYTES).strip() or b"0").isdigit()
+
+
 def list_known(home_path: str) -> list[str]:
     """The ids of the services with a lock file, dead or alive."""
     try:
         names = os.listdir(build_folder(home_path))
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return []
     return sorted(name.removesuffix(_LOCK) for name in names if name.endswith(_LOCK))
 
@@ -125,7 +146,7 @@ def list_pipes(home_path: str) -> Iterator[str]:
     """The pipes of the services of this home; a killed one has left its own."""
     try:
         names = os.listdir(build_folder(home_path))
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
         return
     yield from (os.path.join(build_folder(home_path), name) for name in names if name.endswith(_PIPE))
 
