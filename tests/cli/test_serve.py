@@ -258,6 +258,17 @@ def test_a_home_that_cannot_be_used_is_one_line(place: Place) -> None:
     assert list(place.home.glob("services/*")) == []
 
 
+def test_a_service_whose_database_is_gone_ends(place: Place) -> None:
+    """It would work in the removed file for ever, while `run --detach` counts on it."""
+    service = serve(place, environ={"JACKLINE_POLL_SECONDS": "0.1", "JACKLINE_DRAIN_SECONDS": NEVER})
+    enqueue(place, *wait_step(place))
+    place.wait_for("one.begun")
+    (place.home / "state.sqlite").unlink()
+    assert "was removed or replaced" in read_event(service, "problem")["error"]
+    assert read_event(service, "stopped")
+    assert service.wait(60) == 1
+
+
 def test_nothing_of_a_killed_service_lives_on(place: Place) -> None:
     service = serve(place)
     enqueue(place, *wait_step(place))

@@ -68,7 +68,7 @@ class Stage:
 
     def _build(self, options: ServiceOptions) -> Service:
         self._homes.append(self.home.reopen())
-        service = Service(self._homes[-1], options, self.report, lambda: None)
+        service = Service(self._homes[-1], options, self.report, lambda: None, lambda: None)
         service.open()
         return service
 

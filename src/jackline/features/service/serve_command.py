@@ -64,8 +64,13 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     refuse_fresh_changes(home, home.config.loaded_at)
     diagnostics.start_log(home.path)
     events: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def stop_now() -> None:
+        for _ in range(2):  # like a second signal: without a drain
+            events.put(_SIGNALLED)
+
     with SignalListener(lambda _number: events.put(_SIGNALLED)):
-        service = Service(home, options, log.report, lambda: events.put(_RUN_LEFT))
+        service = Service(home, options, log.report, lambda: events.put(_RUN_LEFT), stop_now)
         service.open()
         slots = pluralize(options.slots, "slot")
         log.report("started", f"service {service.id} started: {home.path}, {slots}", service=service.id, home=home.path)

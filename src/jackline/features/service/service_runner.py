@@ -87,10 +87,18 @@ class TaskContext:
 class Service:
     """One service of a home."""
 
-    def __init__(self, home: Home, options: ServiceOptions, report: EventReporter, on_idle: Callable[[], None]) -> None:
-        """`on_idle` is called when the work on a run has ended, from its thread."""
+    def __init__(
+        self,
+        home: Home,
+        options: ServiceOptions,
+        report: EventReporter,
+        on_idle: Callable[[], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        """`on_idle` is called when the work on a run has ended, `on_lost` when the service has to end; from threads."""
         self.id = new_id()
-        self._home, self._options, self._report, self._on_idle = home, options, report, on_idle
+        self._home, self._options, self._report = home, options, report
+        self._on_idle, self._on_lost = on_idle, on_lost
         self._wake = WakeCondition()
         self._dispatcher = Dispatcher(home, options.slots, report, self._on_run_left)
         self._presence: presence.Presence | None = None
@@ -99,7 +107,8 @@ class Service:
         self._threads: list[threading.Thread] = []
         self._settings = SettingsWatch(home)
         self._has_task_threads = False
-        self.has_failed = False  # whether a task of `--once` failed
+        self._database_file: tuple[int, int] | None = None
+        self.has_failed = False  # whether a task of `--once` failed, or the database is gone
 
     @property
     def is_busy(self) -> bool:
@@ -111,6 +120,7 @@ class Service:
     def open(self) -> None:
         """Become visible to other processes, and record the service."""
         self._home.store(create=True)
+        self._database_file = self._identify_database()
         self._presence = presence.Presence(self._home.path, self.id)
         at = clock.wall_ms()
         record = ServiceRecord(
@@ -286,8 +296,24 @@ class Service:
             return _TaskError(f"unexpected {type(error).__name__}: {error}", calls)
         return None
 
+    def _identify_database(self) -> tuple[int, int] | None:
+        """Which file the database is; None if there is none, or it is a server."""
+        try:
+            found = os.stat(self._home.database)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
     def _reload(self, _context: ServiceContext) -> float:
-        """Start the tasks of the features again if a person changed the settings; runs read them anyway."""
+        """Start the tasks of the features again if a person changed the settings; runs read them anyway.
+
+        A removed or replaced database stays open here, and what others queue in the new one would never be seen.
+        """
+        if self._database_file != self._identify_database() and not self.has_failed:
+            self.has_failed = True
+            text = f"{self._home.database} was removed or replaced while this service used it: start it again"
+            self._report("problem", text, error=text)
+            self._on_lost()
         try:
             is_changed = self._settings.reload()
         except JacklineError as error:
