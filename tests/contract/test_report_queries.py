@@ -78,10 +78,10 @@ def put_learning(store: Store, case_id: str, number: int, at: int, data: str = "
 # --- runs ----------------------------------------------------------------------------------------------------
 
 
-def test_runs_in_a_state_newest_first_and_no_more_than_asked_for(store: Store) -> None:
+def test_runs_in_a_state_oldest_first_and_no_more_than_asked_for(store: Store) -> None:
     for place in range(4):
         made(store, f"run-{place}", at=AT + place)
-    assert [run.id for run in ReportQueries(store).list_runs_in("queued", 3)] == ["run-3", "run-2", "run-1"]
+    assert [run.id for run in ReportQueries(store).list_runs_in("queued", 3)] == ["run-0", "run-1", "run-2"]
     assert [ReportQueries(store).count_runs("queued", most) for most in (2, 100)] == [2, 4]
     assert ReportQueries(store).list_runs_in("running", 3) == []
     run = ReportQueries(store).list_runs_in("queued", 1)[0]

@@ -66,7 +66,9 @@ def test_services_that_ended_long_ago_are_forgotten(store: Store) -> None:
         services.add(record(name))
     services.stop("stopped", AT)
     services.add(record("now", started_at=AT + 31 * DAY_MS, seen_at=AT + 31 * DAY_MS))
-    assert [one.id for one in services.list_newest()] == ["now", "open"]
+    assert [one.id for one in services.list_unended()] == ["now", "open"]
+    services.stop("now", AT)
+    assert [one.id for one in services.list_unended(1)] == ["open"]
 
 
 # runs that cannot start

@@ -243,7 +243,7 @@ def test_commands_begin_and_end_as_they_must_and_say_what_else_they_need() -> No
 
 def test_what_works_unattended() -> None:
     shown = UnattendedStatus(
-        services=[ServiceLine("s1", EVIL, 77, 2, AT - HOUR)],
+        services=[ServiceLine("s1", EVIL, 77, 2, AT - HOUR), ServiceLine("s2", "host", 78, 2, AT - HOUR, died=True)],
         schedules=[
             ScheduleLine("nightly", "0 3 * * *", "Europe/Berlin", AT + HOUR, AT - HOUR, "ended"),
             ScheduleLine(EVIL, "0 4 * * *", "UTC", AT + HOUR, paused=True),
@@ -256,6 +256,11 @@ def test_what_works_unattended() -> None:
     )
     text = render_dashboard(Dashboard(AT, queued=[run(state="queued")], unattended=shown))
     assert "| `nightly` | `0 3 * * * Europe/Berlin` | 2026-11-16 10:00:00 | 2026-11-16 08:00:00 | ended |" in text
+    assert "| 77 | 2 | 2026-11-16 08:00:00 | running |" in section(text, "Services")
+    assert "| 78 | 2 | 2026-11-16 08:00:00 | **died** |" in section(text, "Services")
+    assert "None runs" not in text
+    alone = UnattendedStatus(services=[ServiceLine("s2", "host", 78, 2, AT - HOUR, died=True)])
+    assert "None runs: nothing starts queued" in render_dashboard(Dashboard(AT, unattended=alone))
     assert "| paused |" in section(text, "Schedules")
     assert "| `claude@work` | limit | 2026-11-16 10:00:00 |" in text
     assert "| 3 attempts | gave up |" in section(text, "Notices that were not delivered")

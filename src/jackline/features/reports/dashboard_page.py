@@ -217,7 +217,7 @@ def _render_queue(board: Dashboard) -> Iterator[str]:
         for run in (*board.queued[:SHOWN], *board.parked[:SHOWN])
     ]
     yield from _render_table("run|state|agent|task|since|not before|resume", rows)
-    yield from _render_more(board, board.queued, "list", "--state", "queued", "--all-repos")
+    yield from _render_more(board, board.queued, "list", "--queue")
     yield from _render_more(board, board.parked, "list", "--state", "waiting", "--all-repos")
     shown = [one for status in LIVE for one in [each for each in board.kinds if each.status == status][:KINDS]]
     if shown:

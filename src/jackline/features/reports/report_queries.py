@@ -25,7 +25,7 @@ class ReportQueries(StorePart):
     """Reads for dashboards."""
 
     def list_runs_in(self, state: str, limit: int) -> list[RunLine]:
-        """Runs in a state, newest first."""
+        """Runs in a state, oldest first."""
         return [RunLine(*row) for row in self._report("report_runs", state=str(state), limit=limit)]
 
     def list_runs_waiting(self, reason: str, limit: int) -> list[RunLine]:

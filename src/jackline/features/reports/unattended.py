@@ -47,11 +47,18 @@ def _explain_waits(home: Home, queued: Sequence[str]) -> dict[str, str]:
 
 
 def _list_services(home: Home) -> Iterator[ServiceLine]:
+    from jackline.features.service import presence
     from jackline.features.service.service_store import ServiceStore
 
-    for one in ServiceStore(home.store()).list_newest(_MOST):
-        if one.stopped_at is None and one.reported_at is None:
-            yield ServiceLine(id=one.id, host=one.host, pid=one.pid, slots=one.slots, started_at=one.started_at)
+    for one in ServiceStore(home.store()).list_unended(_MOST):
+        yield ServiceLine(
+            id=one.id,
+            host=one.host,
+            pid=one.pid,
+            slots=one.slots,
+            started_at=one.started_at,
+            died=bool(presence.is_dead(home.path, one.id)),
+        )
 
 
 def _list_schedules(home: Home, now: int) -> Iterator[ScheduleLine]:

@@ -59,7 +59,7 @@ class StuckNotice(NamedTuple):
     error: str
 
 
-@stored_as("id host pid slots started_at")
+@stored_as("id host pid slots started_at died")
 class ServiceLine(NamedTuple):
     """A service that has not been stopped."""
 
@@ -68,6 +68,7 @@ class ServiceLine(NamedTuple):
     pid: int
     slots: int
     started_at: int
+    died: bool = False  # as far as this home can tell
 
 
 @stored_as("services schedules triggers limits stuck waits accounts")
@@ -94,13 +95,20 @@ def render_unattended(shown: UnattendedStatus) -> Iterator[str]:
 def _render_services(shown: UnattendedStatus) -> Iterator[str]:
     yield from ("## Services", "")
     rows = [
-        [format_code(one.id), format_code(one.host), str(one.pid), str(one.slots), format_utc(one.started_at)]
+        [
+            format_code(one.id),
+            format_code(one.host),
+            str(one.pid),
+            str(one.slots),
+            format_utc(one.started_at),
+            "**died**" if one.died else "running",
+        ]
         for one in shown.services[:SHOWN_HERE]
     ]
     if rows:
-        yield from format_table("service|host|pid|slots|since", rows)
-    else:
-        yield from ("None: nothing starts queued or waiting runs until `jackline serve` runs.", "")
+        yield from format_table("service|host|pid|slots|since|state", rows)
+    if all(one.died for one in shown.services):
+        yield from ("None runs: nothing starts queued or waiting runs until `jackline serve` runs.", "")
 
 
 def _render_schedules(shown: UnattendedStatus) -> Iterator[str]:

@@ -77,9 +77,9 @@ class ServiceStore(StorePart):
         found = [ServiceRecord(*row) for row in self._all("open_services", {})]
         return [one for one in found if one.host == host or self._driver.backend == "sqlite"]
 
-    def list_newest(self, limit: int = 20) -> list[ServiceRecord]:
-        """The services that started last."""
-        return [ServiceRecord(*row) for row in self._all("newest_services", {"limit": max(0, limit)})]
+    def list_unended(self, limit: int = 20) -> list[ServiceRecord]:
+        """The services of all hosts that were neither stopped nor reported, the newest first."""
+        return [ServiceRecord(*row) for row in self._all("unended_services", {"limit": max(0, limit)})]
 
     def report_dead(self, service_id: str, notice: SubjectNotice, at: int) -> bool:
         """Write the notice about a dead service; False if another process has reported it."""

@@ -3,7 +3,7 @@
 
 -- name: report_runs
 SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository
-WHERE state = :state ORDER BY runs.created_at DESC, runs.id DESC LIMIT :limit
+WHERE state = :state ORDER BY runs.created_at, runs.id LIMIT :limit
 
 -- name: report_waiting
 SELECT {report_run} FROM runs JOIN repositories AS places ON places.id = runs.repository

@@ -20,8 +20,8 @@ UPDATE services SET seen_at = :at, stopped_at = :at WHERE id = :id AND stopped_a
 -- name: open_services
 SELECT {service} FROM services WHERE stopped_at IS NULL AND reported_at IS NULL ORDER BY id
 
--- name: newest_services
-SELECT {service} FROM services ORDER BY started_at DESC, id DESC LIMIT :limit
+-- name: unended_services
+SELECT {service} FROM services WHERE stopped_at IS NULL AND reported_at IS NULL ORDER BY started_at DESC, id DESC LIMIT :limit
 
 -- name: report_service
 UPDATE services SET reported_at = :at WHERE id = :id AND stopped_at IS NULL AND reported_at IS NULL
