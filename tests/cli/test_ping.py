@@ -162,7 +162,16 @@ def test_an_address_is_never_shown(place: Place, pings: PingServer) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["hc-ping.com/x", "ftp://host/x", "http://", "http:///x", "https://host/a b", "file:///etc"]
+    "url",
+    [
+        "hc-ping.com/x",
+        "ftp://host/x",
+        "http://",
+        "http:///x",
+        "https://host/a b",
+        "file:///etc",
+        "https://me:pw@host/x",
+    ],
 )
 def test_a_bad_address_is_refused(place: Place, url: str) -> None:
     ended = place.play(SAY, words=("--ping", url))

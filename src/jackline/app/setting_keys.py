@@ -281,8 +281,9 @@ def parse_setting(name: str, value: object, where: str) -> Setting:
             # The value is not repeated: it may hold a password.
             wanted = "a postgresql:// address or the absolute path of a SQLite file"
             raise ConfigError(f"{where}: database must be {wanted}")
-        if name == "ping" and text and not is_http_address(text):
-            raise ConfigError(f"{where}: ping must be an http:// or https:// address, such as https://hc-ping.com/ID")
+        if name == "ping" and text and ("@" in text.partition("://")[2].partition("/")[0] or not is_http_address(text)):
+            wanted = "an http:// or https:// address without a password, such as https://hc-ping.com/ID"
+            raise ConfigError(f"{where}: ping must be {wanted}")
         if name == "account" and text and not is_account(text):
             raise ConfigError(f"{where}: account must be the name of an account, or auto")
         return text
