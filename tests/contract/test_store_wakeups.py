@@ -162,7 +162,7 @@ def test_ten_runs_of_an_agent_do_not_each_meet_its_limit(home: Home, store: Stor
     other = made(store, "other", spec={"agent": "codex"})
     hopeful = made(store, "hopeful", spec={"agent": "claude", "fallback": ("codex",)})
     early = LimitGate(home, AT + 1)
-    assert [run.id for run in (*runs, other, hopeful) if early.lets_start(run)] == ["other", "hopeful"]
+    assert [run.id for run in (other, hopeful, *runs) if early.lets_start(run)] == ["other", "hopeful"]
     assert early.again_at == AT + 9
     late = AT + 9
     gates = [LimitGate(home, late), LimitGate(home, late)]  # of two services at the same moment

@@ -34,6 +34,7 @@ from jackline.features.service.wake_signal import notify_pipe
 from jackline.features.work import work_queue
 from jackline.policy.rules import Rule
 from jackline.store.models import QueueOptions, RunChange
+from jackline.store.runs import RunStore
 from tests.conftest import BACKENDS, SLOW_BACKENDS, make_database
 from tests.support.helpers import wait_until
 
@@ -248,7 +249,7 @@ def test_a_stopped_service_leaves_its_runs_to_the_next_one(stage: Stage) -> None
     stage.start()
     stage.await_event("ended", "one", count=2)
     assert stage.state("one") == SUCCEEDED
-    assert [one.stopped_at is None for one in ServiceStore(stage.home.store()).list_newest()] == [True, False]
+    assert len(ServiceStore(stage.home.store()).list_unended()) == 1
 
 
 def test_a_run_that_a_person_paused_stays_paused(stage: Stage) -> None:
@@ -313,6 +314,30 @@ def test_the_runs_of_an_agent_do_not_each_meet_its_limit(stage: Stage) -> None:
         run = run_of(stage, run_id)
         assert (run.status.attempt, run.status.windows) == (1, 0), "it met the limit, too"
         assert (run.started_at or 0) >= (parked.wake_at or 0), "it started before the reset"
+
+
+def test_runs_that_wait_for_a_limit_are_not_read_at_each_look(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand of them would take seconds each time, of every run of the service."""
+    stage.queue("first", {"limit": {"resets_in": 3600}, "when": {"attempt": 1}}, SAY)
+    stage.work_once()
+    waiting = {stage.queue(f"waiting-{number}", repo=f"repo-{number}") for number in range(3)}
+    read: list[str] = []
+    get = RunStore.get
+
+    def record(runs: RunStore, run_id: str) -> Run | None:
+        read.append(run_id)
+        return get(runs, run_id)
+
+    monkeypatch.setattr(RunStore, "get", record)
+    service = stage.start()
+    wait_until(lambda: waiting <= set(read), 60)
+    read.clear()
+    wait_for_looks(service, 2)
+    assert not waiting & set(read)
+    with stage.home.reopen() as home:
+        assert home.work(run_of(stage, "first")).status.state is RunState.SUCCEEDED  # the limit is over sooner
+    for run_id in waiting:
+        stage.await_event("ended", run_id)
 
 
 def test_after_five_limits_a_service_leaves_a_run_to_a_person(stage: Stage) -> None:

@@ -104,7 +104,9 @@ def test_after_a_reset_one_run_is_let_through_and_the_others_wait_for_it() -> No
     now, health = AT + HALF_A_MINUTE, limited("claude", AT)
     assert decide("first", now, health).probes == "claude"
     probe = LimitProbe("claude", AT, "first", now, is_running=True)
-    assert decide("second", now + 1, health, probe=probe) == StartDecision(starts=False, again_at=now + 2 * MINUTE)
+    assert decide("second", now + 1, health, probe=probe) == StartDecision(
+        starts=False, again_at=now + 2 * MINUTE, waits_for_probe=True
+    )
     assert decide("first", now + 1, health, probe=probe).starts, "the same run may be started by another service"
     healthy = AgentHealth("claude", at=now + 2)
     assert decide("second", now + 3, healthy, probe=probe) == StartDecision(starts=True)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Run
 
 _MOST = 1000
+_BUDGET_MS = 60_000
 
 
 def list_due(home: Home, at: int) -> list[DueCandidate]:
@@ -68,10 +69,12 @@ def _leave_to_others(home: Home, found: list[DueCandidate]) -> list[DueCandidate
 
 def waits_for_day_budget(home: Home, run: Run, at: int) -> bool:
     """Whether the run's first turn would find that the day's budget is spent; an agent without costs needs none."""
+    return not _has_day_budget(home, at) and _has_costs(home, run)
+
+
+def _has_costs(home: Home, run: Run) -> bool:
     from jackline.app.agents import load_adapter
 
-    if _has_day_budget(home, at):
-        return False
     try:
         declaration = load_adapter(home.config, run.agent).declaration
     except (AgentUnavailable, UsageError):  # the attempt reports it
@@ -85,7 +88,8 @@ class LimitGate:
     A queued run also waits while the day's budget is spent.
 
     Open one for each look for work, and ask about each run that is not lost just before it starts, in the order of the
-    candidates and only if nothing else keeps it from starting. `again_at` is when to look again for those that wait.
+    candidates and only if nothing else keeps it from starting. `again_at` is when to ask again about the run that was
+    refused last, or 0 if that depends on other runs; before, it is refused as long as `facts` are the same.
     """
 
     def __init__(self, home: Home, at: int) -> None:
@@ -93,15 +97,19 @@ class LimitGate:
         self._home, self._wakeups, self._at = home, home.store().wakeups, at
         self._health = home.store().records.get_health()
         self._probes = {one.agent: one for one in self._wakeups.list_probes()} if self._health else {}
-        self.again_at: int | None = None
+        self._has_budget = _has_day_budget(home, at)
+        self.facts = (self._health, self._has_budget)
+        self.again_at = 0
 
     def lets_start(self, run: Run) -> bool:
         """Whether the run may start now. The first one after a limit is recorded: the others wait for its agent."""
-        if run.status.state is RunState.QUEUED and waits_for_day_budget(self._home, run, self._at):
+        self.again_at = 0
+        if run.status.state is RunState.QUEUED and not self._has_budget and _has_costs(self._home, run):
+            self.again_at = self._at + _BUDGET_MS
             return False
         decided = decide_start(run.id, run.spec.agents, run.agent, self._health, self._probes, self._at)
         if not decided.starts:
-            self.again_at = min(self.again_at or decided.again_at, decided.again_at)
+            self.again_at = 0 if decided.waits_for_probe else decided.again_at
             return False
         if not decided.probes:
             return True

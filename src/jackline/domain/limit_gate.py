@@ -51,6 +51,7 @@ class StartDecision(NamedTuple):
 
     starts: bool
     again_at: int = 0
+    waits_for_probe: bool = False  # it may end sooner: another run tries the limit
     probes: str = ""  # the agent whose limit it tries first
 
 
@@ -101,7 +102,7 @@ def decide_start(
     if probe is None or probe.reset_at != used.until or probe.run_id == run_id or probe.has_stopped:
         return StartDecision(starts=True, probes=used.agent)
     if probe.taken_at + _PROBE_MS > at:
-        return StartDecision(starts=False, again_at=probe.taken_at + _PROBE_MS)
+        return StartDecision(starts=False, again_at=probe.taken_at + _PROBE_MS, waits_for_probe=True)
     return StartDecision(starts=True, probes="" if probe.is_running else used.agent)
 
 

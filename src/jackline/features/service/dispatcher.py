@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _MOST_CANDIDATES = 10_000
 _ID_LENGTH = 32
 _TAKEN = (Busy, Overtaken, Fenced, WorkspaceBusy, NotStartable)
+_LONGEST_REST_S = 60.0
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0  # another process was faster, or the store failed
 
 
@@ -145,6 +146,8 @@ class Dispatcher:
         self._active: dict[str, ActiveRun] = {}
         self._delays: dict[str, _Delay] = {}
         self._worktrees: dict[str, str] = {}
+        self._gate_facts: object = None
+        self._resting: dict[str, float] = {}  # queued runs that the gate refuses until then, unless its facts change
         self._takes_new = True
         self._held = ""  # why no run may start
 
@@ -181,6 +184,8 @@ class Dispatcher:
         failed = {one.run_id for one in failures if at < one.next_at <= at + LONGEST_PAUSE_MS}
         busy = list_busy_worktrees(home.store(), home.path)
         batches, gate = BatchPlaces(home.store()), LimitGate(home, at)
+        if gate.facts != self._gate_facts:
+            self._gate_facts, self._resting = gate.facts, {}
         for run_id, entry in candidates.items():
             if not self._free_slots():
                 break
@@ -234,7 +239,8 @@ class Dispatcher:
         """Whether a thread works on the run already, or it is tried again later."""
         with self._lock:
             delay = self._delays.get(run_id)
-            return run_id in self._active or (delay is not None and delay.until > time.monotonic())
+            until = max(self._resting.get(run_id, 0.0), 0.0 if delay is None else delay.until)
+            return run_id in self._active or until > time.monotonic()
 
     def _find_worktree(self, run: Run) -> str:
         if run.id not in self._worktrees:
@@ -247,11 +253,15 @@ class Dispatcher:
             known = {*candidates, *self._active}
             self._delays = {run_id: delay for run_id, delay in self._delays.items() if run_id in known}
         self._worktrees = {run_id: path for run_id, path in self._worktrees.items() if run_id in known}
+        self._resting = {run_id: until for run_id, until in self._resting.items() if run_id in known}
 
     def _start(self, run: Run, gate: LimitGate) -> bool:
         """Work on the run in a thread, unless its agents rest after a limit."""
         # A lost run is taken up anyway: its processes have to be ended, and its open calls settled.
         if run.status.state is not RunState.RUNNING and not gate.lets_start(run):
+            if run.status.state is RunState.QUEUED and gate.again_at:  # ten thousand may wait for one limit
+                rest = min((gate.again_at - clock.wall_ms()) / 1000, _LONGEST_REST_S)
+                self._resting[run.id] = time.monotonic() + rest
             return False
         active = ActiveRun(run)
         if not self._add_active(active):
