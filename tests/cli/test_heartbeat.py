@@ -46,6 +46,24 @@ def test_a_heartbeat_in_a_new_home(place: Place) -> None:
     assert oct((place.home / "logs" / "heartbeat" / "task.log").stat().st_mode)[-3:] == "600"
 
 
+def test_a_heartbeat_reports_a_dead_service_until_another_one_runs(place: Place) -> None:
+    service = place.start("serve", "--json")
+    assert service.stdout is not None
+    assert "started" in service.stdout.readline()
+    assert beat(place) == Ended(0, "", "")
+    service.kill()
+    place.end_of(service)
+    for _ in range(2):
+        ended = beat(place)
+        assert (ended.code, len(ended.out.splitlines())) == (1, 1)
+        assert f"(pid {service.pid}) has died: start `jackline serve` again" in ended.out
+    (notice,) = place.type("notices", "--json").rows
+    assert notice["kind"] == "service.died"
+    assert place.type("serve", "--once", "--quiet").code == 0
+    assert beat(place) == Ended(0, "", "")
+    assert place.type("notices", "--json").rows == [notice], "one notice for one death"
+
+
 def test_a_heartbeat_fires_what_is_due_without_a_service(place: Place) -> None:
     script = place.script({"call": {"tool": "touch", "input": {}, "run": f"touch {place.path('done')}"}}, SAY)
     added = place.type("schedule", "add", "nightly", "0 3 * * *", "--script", script)

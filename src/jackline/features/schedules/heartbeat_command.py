@@ -16,7 +16,7 @@ from jackline.features.pull_requests.poll_task import has_due_pull_request
 from jackline.features.schedules.firing import ScheduleRunner
 from jackline.features.service import presence
 from jackline.features.service.dispatcher import list_candidates
-from jackline.features.service.service_store import ServiceStore
+from jackline.features.service.service_store import ServiceRecord, ServiceStore, build_death_notice
 from jackline.formatting import make_printable, pluralize
 
 if TYPE_CHECKING:
@@ -65,9 +65,11 @@ def _keep_going(home: Home, out: Output) -> str:
         return "service"
     from jackline.features.notify.after_work import deliver_after_work
 
+    at = clock.wall_ms()
+    for record in _list_dead_services(home):
+        home.store().notices.add(build_death_notice(record, "start `jackline serve` again", at))
     deliver_after_work(home)
     runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
-    at = clock.wall_ms()
     if not (runner.has_work() or list_candidates(home, at) or has_due_pull_request(home, at)):
         return "idle"
     argv = (sys.executable, "-P", "-m", "jackline", "serve", "--once", "--quiet", "--home", home.path)
@@ -81,13 +83,18 @@ def _keep_going(home: Home, out: Output) -> str:
     return f"started {process.pid}"
 
 
+def _list_dead_services(home: Home) -> list[ServiceRecord]:
+    """The services of this home that died, and that no other service has reported."""
+    found = ServiceStore(home.store()).list_open(clock.host_name())
+    return [record for record in found if presence.is_dead(home.path, record.id)]
+
+
 def _find_problems(home: Home) -> Iterator[str]:
     runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
     if overdue := runner.settle_open():
         yield f"{pluralize(overdue, 'scheduled run')} overdue: jackline schedule list"
-    for record in ServiceStore(home.store()).list_open(clock.host_name()):
-        if presence.is_dead(home.path, record.id):
-            yield f"service {record.id} (pid {record.pid}) has died: start `jackline serve` again"
+    for record in _list_dead_services(home):
+        yield f"service {record.id} (pid {record.pid}) has died: start `jackline serve` again"
     stuck = DeliveryStore(home.store()).list_stuck("", _MOST_STUCK)
     pings = sum(one.is_ping for one in stuck)
     counts = (("notice", len(stuck) - pings), ("ping", pings))

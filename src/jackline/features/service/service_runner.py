@@ -12,13 +12,17 @@ from jackline.app.service_tasks import ServiceTask
 from jackline.app.wakeups import find_next_wake
 from jackline.diagnostic_log import LOG
 from jackline.domain.limits import compute_wait
-from jackline.domain.records import SubjectNotice
 from jackline.engine.settings import new_id
 from jackline.errors import JacklineError
 from jackline.extensions import call_hook
 from jackline.features.service import presence
 from jackline.features.service.dispatcher import Dispatcher
-from jackline.features.service.service_store import ServiceRecord, ServiceStore
+from jackline.features.service.service_store import (
+    ServiceRecord,
+    ServiceStore,
+    build_death_notice,
+    describe_death,
+)
 from jackline.features.service.settings_watch import SettingsWatch
 from jackline.features.service.wake_signal import PipeListener, PostgresListener, WakeCondition, wake_services
 from jackline.named import NamedTuple
@@ -366,17 +370,9 @@ class Service:
         self._home.warnings.clear()
         for record in services.list_open(clock.host_name()):
             if record.id != self.id and _is_dead(context.home.path, record, at):
-                text = f"service {record.id} (pid {record.pid} on {record.host}) died without being stopped"
-                notice = SubjectNotice(
-                    id=new_id(),
-                    subject=f"service:{record.id}",
-                    kind="service.died",
-                    title="a jackline service died",
-                    body=f"{text}; service {self.id} continues its runs",
-                    created_at=at,
-                )
+                notice = build_death_notice(record, f"service {self.id} continues its runs", at)
                 if services.report_dead(record.id, notice, at):
-                    self._report("died", text, service=record.id, pid=record.pid)
+                    self._report("died", describe_death(record), service=record.id, pid=record.pid)
                     wake_services(context.home)
                 presence.remove_dead(context.home.path, record.id)
         return _RENEW_SECONDS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.digests import hash_text
 from jackline.domain.limits import compute_wait
 from jackline.domain.records import Notice, SubjectNotice
 from jackline.domain.states import RunState
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from jackline.app.inbox import InboxEntry
     from jackline.domain.records import Run
 
+_ID_LENGTH = 32
 _KEPT_MS = 30 * 86_400_000
 _FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 5_000, 300_000
 
@@ -142,6 +144,23 @@ def _build_notice(notice_id: str, run: Run, reason: str, at: int) -> Notice:
         chain_head="",
         created_at=at,
     )
+
+
+def build_death_notice(record: ServiceRecord, next_step: str, at: int) -> SubjectNotice:
+    """A notice that a service died, with the same id from everyone who finds out."""
+    return SubjectNotice(
+        id=hash_text(f"service.died:{record.id}")[:_ID_LENGTH],
+        subject=f"service:{record.id}",
+        kind="service.died",
+        title="a jackline service died",
+        body=f"{describe_death(record)}; {next_step}",
+        created_at=at,
+    )
+
+
+def describe_death(record: ServiceRecord) -> str:
+    """Which service died, in words."""
+    return f"service {record.id} (pid {record.pid} on {record.host}) died without being stopped"
 
 
 # for the inbox and `jackline show`
