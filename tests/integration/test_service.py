@@ -27,10 +27,10 @@ from jackline.errors import Fenced, StoreFull, StoreUnavailable
 from jackline.extensions import HOOKS
 from jackline.features.service import presence, service_store
 from jackline.features.service.dispatcher import Dispatcher, list_candidates
-from jackline.features.service.service_runner import Service, ServiceOptions
+from jackline.features.service.service_runner import Service, ServiceOptions, TaskContext
 from jackline.features.service.service_store import ServiceRecord, ServiceStore
 from jackline.features.service.settings_watch import SettingsWatch
-from jackline.features.service.wake_signal import notify_pipe
+from jackline.features.service.wake_signal import WakeCondition, notify_pipe
 from jackline.features.work import work_queue
 from jackline.policy.rules import Rule
 from jackline.store.models import QueueOptions, RunChange
@@ -287,6 +287,23 @@ def test_a_retry_gives_the_slot_back_until_it_is_due(stage: Stage) -> None:
     stage.start(poll_seconds=NEVER)  # the wake time of the retry is known
     stage.await_event("ended", "failing", count=2)
     assert stage.state("failing")[0] is RunState.FAILED
+
+
+def test_a_run_that_is_due_during_a_look_does_not_wait_for_the_next_poll(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.queue("one", {"error": {"class": "overloaded"}}, settings=(("test", {"retries": 1, "retry_seconds": 300}),))
+    stage.work_once()
+    due_at = run_of(stage, "one").status.wake_at or 0
+
+    def look_slowly(_dispatcher: Dispatcher, _context: ServiceContext) -> int:
+        monkeypatch.setattr(clock, "wall_ms", lambda: due_at + 1)
+        return 0
+
+    monkeypatch.setattr(Dispatcher, "look", look_slowly)
+    service = stage._build(ServiceOptions(2, NEVER))
+    assert service._dispatch(TaskContext(stage.home, service.id, WakeCondition(), once=False)) <= 0
+    service.close()
 
 
 # limits, budgets and approvals

@@ -330,10 +330,10 @@ class Service:
         return self._options.poll_seconds
 
     def _dispatch(self, context: ServiceContext) -> float:
+        at = clock.wall_ms()  # before the look: it may not see what is due while it lasts
         self._dispatcher.look(context)
-        at = clock.wall_ms()
         wake_at = find_next_wake(context.home, at)
-        seconds = self._options.poll_seconds if wake_at is None else (wake_at - at) / 1000
+        seconds = self._options.poll_seconds if wake_at is None else (wake_at - clock.wall_ms()) / 1000
         return self._dispatcher.find_next_look(min(seconds, self._options.poll_seconds))
 
     def _dispatch_until_idle(self, context: ServiceContext) -> bool:
