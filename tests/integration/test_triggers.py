@@ -14,6 +14,7 @@ from jackline.app.own_files import confirm_changes, find_unconfirmed, watch_own_
 from jackline.app.request import Request
 from jackline.domain.quoted_text import quote_text
 from jackline.domain.states import WorkStatus
+from jackline.errors import UsageError
 from jackline.features.triggers import trigger_model, trigger_task
 from jackline.features.triggers.github_events import GitHubEvents
 from jackline.features.triggers.trigger_model import (
@@ -410,6 +411,62 @@ def test_a_failed_run_returns_its_item_which_starts_another_run(home: Home, tmp_
     assert (item.status, item.dead) == (WorkStatus.FAILED, True)
     TriggerWatcher(home).look()
     assert len(list_prompts(home)) == 2
+
+
+def test_two_services_that_find_an_item_at_once_start_one_run(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(home, tmp_path, kind=WORK, item_kind="plant")
+    work_queue.enqueue_item(home, "rose", "plant", "{}")
+    claim = work_queue.claim_item
+
+    def claim_late(*words: object) -> object:
+        monkeypatch.setattr(work_queue, "claim_item", claim)
+        claim(*words)  # type: ignore[arg-type] # of the other service, which creates the run later
+        return claim(*words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(work_queue, "claim_item", claim_late)
+    for _ in range(3):
+        TriggerWatcher(home).look()
+    item = work_queue.get_item(home, "rose")
+    assert (len(list_prompts(home)), item.status, item.attempts) == (1, WorkStatus.IN_FLIGHT, 1)
+    assert [one.state for one in TriggerStore(home.store()).list_deliveries("garden")] == ["started"]
+    assert not home.store().notices.list_newest()
+
+
+def test_a_service_that_fails_leaves_the_run_of_another_one_alone(home: Home, tmp_path: Path) -> None:
+    add(home, tmp_path, kind=WORK, item_kind="plant")
+    work_queue.enqueue_item(home, "rose", "plant", "{}")
+
+    def fail_late(*_: object) -> None:
+        TriggerWatcher(home).look()
+        raise UsageError("its settings cannot be read")
+
+    TriggerWatcher(home, create=fail_late).look()
+    assert work_queue.get_item(home, "rose").status is WorkStatus.IN_FLIGHT
+    assert [one.state for one in TriggerStore(home.store()).list_deliveries("garden")] == ["started"]
+
+
+def test_an_item_that_somebody_else_claims_first_is_theirs(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(home, tmp_path, kind=WORK, item_kind="plant")
+    work_queue.enqueue_item(home, "rose", "plant", "{}")
+    claim = work_queue.claim_item
+
+    def claim_late(*words: object) -> object:
+        monkeypatch.setattr(work_queue, "claim_item", claim)
+        claim(home, "rose", "ada")
+        return claim(*words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(work_queue, "claim_item", claim_late)
+    TriggerWatcher(home).look()
+    assert work_queue.get_item(home, "rose").owner_agent == "ada"
+    assert not list_prompts(home)
+    assert not home.store().notices.list_newest()
+    work_queue.release_item(home, "rose", "ada")
+    TriggerWatcher(home).look()
+    assert len(list_prompts(home)) == 1
 
 
 # ends of runs

@@ -18,7 +18,7 @@ from jackline.diagnostic_log import LOG
 from jackline.domain.records import SubjectNotice
 from jackline.domain.states import TERMINAL, RunState, WorkStatus
 from jackline.engine.github_client import GitHubFailed
-from jackline.errors import ConfigError, JacklineError, StoreError
+from jackline.errors import ConfigError, ItemRefused, JacklineError, StoreError
 from jackline.features.triggers.github_events import GitHubEvents
 from jackline.features.triggers.trigger_model import (
     CLAIMED,
@@ -160,16 +160,18 @@ class TriggerWatcher:
                 return False
             delivery = known._replace(at=self._now())
         try:
-            if trigger.definition.kind == WORK and self._find_held_item(trigger, delivery) is None:
-                work_queue.claim_item(self._home, _read_item_id(delivery), _name_owner(trigger), _ITEM_LEASE_MS)
+            if trigger.definition.kind == WORK and not self._hold_item(trigger, delivery):
+                self._store.set_delivery(delivery, IGNORED, "somebody else has claimed the item")
+                return False
             self._create(self._home, trigger, finding, delivery.run_id)
         except StoreError:
             raise  # the service tries again
         except JacklineError as error:
-            if find_unconfirmed(self._home) is None:  # else no run is created now, and the next look tries again
-                self._return_item(trigger, delivery, str(error))  # first: a crash in between must not keep it
-                self._fail(delivery, str(error))
-            return True
+            if self._home.store().runs.get(delivery.run_id) is None:  # else another service has created it
+                if find_unconfirmed(self._home) is None:  # else no run is created now, and the next look tries again
+                    self._return_item(trigger, delivery, str(error))  # first: a crash in between must not keep it
+                    self._fail(delivery, str(error))
+                return True
         self._store.set_delivery(delivery, STARTED, finding.source)
         return True
 
@@ -249,6 +251,18 @@ class TriggerWatcher:
         item = self._find_held_item(trigger, delivery) if trigger.definition.kind == WORK else None
         if item is not None:
             work_queue.release_item(self._home, item.id, _name_owner(trigger), item.token, f"not started: {why}")
+
+    def _hold_item(self, trigger: Trigger, delivery: TriggerDelivery) -> bool:
+        """Hold the item of a delivery for its run; False if somebody else was faster.
+
+        Another service of the home may claim it for the same run at the same moment: releasing it would start a second.
+        """
+        if self._find_held_item(trigger, delivery) is None:
+            try:
+                work_queue.claim_item(self._home, _read_item_id(delivery), _name_owner(trigger), _ITEM_LEASE_MS)
+            except ItemRefused:
+                return self._find_held_item(trigger, delivery) is not None
+        return True
 
     def _find_held_item(self, trigger: Trigger, delivery: TriggerDelivery) -> WorkItem | None:
         """The item of a delivery, if this trigger holds it."""
