@@ -66,3 +66,11 @@ def test_a_secret_is_not_stored(place: Place) -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     ended = place.type("trigger", "add", "t", "--run-end", f"use {token}", "--agent", "command", "--", "true")
     assert (ended.code, token in ended.err) == (2, False), ended
+
+
+def test_the_address_of_a_ping_is_not_shown(place: Place) -> None:
+    words = ("--ping", "https://hc.example/a-secret-path", "--agent", "scripted", "--script", place.script(SAY))
+    added = place.type("trigger", "add", "t", "--run-end", "x", *words)
+    shown = place.type("trigger", "show", "t")
+    assert "ping: https://hc.example/***" in shown.out
+    assert "a-secret-path" not in added.out + shown.out

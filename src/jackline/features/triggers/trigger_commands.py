@@ -195,8 +195,8 @@ def _print_one(trigger: Trigger, out: Output) -> int:
         out.print_json(_to_json(trigger))
         return 0
     out.print_line(f"{trigger.name}\t{make_printable(describe_definition(trigger.definition))}")
-    facts = {name: value for name, value in trigger.definition.run.items() if name != "prompt"}
-    facts = {"workspace": trigger.definition.workspace, "prompt": trigger.definition.run.get("prompt", ""), **facts}
+    run = mask_stored(trigger.definition.run)
+    facts = {"workspace": trigger.definition.workspace, "prompt": "", **run}
     for name, value in facts.items():
         if value not in ("", None, []):
             out.print_line(f"  {name}: {make_printable(str(value))}")
