@@ -145,6 +145,20 @@ def test_only_people_with_write_access_or_on_the_list_count(home: Home, tmp_path
 
 
 @needs_gh
+def test_an_app_is_not_the_person_of_that_name(home: Home, tmp_path: Path, github: GitHubServer) -> None:
+    github.writers |= {"ada", "renovate", "renovate[bot]"}
+    for number, author in enumerate(("renovate", "Grace", "ada"), 1):
+        github.add_issue(number, author, "agent")
+    github.add_issue(4, "dependabot", "agent")
+    for number in (3, 4):
+        github.issues[number - 1]["author"]["__typename"] = "Bot"
+    authors = ("grace", "Dependabot[bot]")
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent", authors=authors)
+    TriggerWatcher(home, Clock()).look()
+    assert set(list_prompts(home)) == {name_run(f"issue-{number}") for number in (1, 2, 4)}
+
+
+@needs_gh
 @pytest.mark.parametrize(("code", "states"), [(404, ["ignored"]), (0, [])])
 def test_only_the_answer_404_says_that_a_person_is_no_collaborator(
     home: Home, tmp_path: Path, github: GitHubServer, code: int, states: list[str]
@@ -295,6 +309,28 @@ def test_a_prompt_says_whether_a_review_or_a_comment_started_the_run(
     assert f"a review comment {where}" in prompts[name_run("comment-901")]
     assert f"a review {where}" in prompts[name_run("review-77")]
     assert set(prompts) == {name_run("comment-901"), name_run("review-77")}
+
+
+@needs_gh
+def test_a_draft_of_the_person_who_is_logged_in_counts_when_it_is_submitted(
+    home: Home, tmp_path: Path, github: GitHubServer
+) -> None:
+    github.writers.add("ada")
+    github.add_comment(5, 901, "ada", "Please prune this, or", "2026-11-01T10:00:00Z")
+    (comment,) = github.pulls[0]["reviewThreads"]["nodes"][0]["comments"]["nodes"]
+    review = {**comment, "id": "R77", "databaseId": 77}
+    github.pulls[0]["reviews"]["nodes"].append(review)
+    add(home, tmp_path, kind=COMMENTS, repository=github.repository)
+    for one in (comment, review):
+        one["state"] = "PENDING"
+    clock = Clock()
+    TriggerWatcher(home, clock).look()
+    assert not TriggerStore(home.store()).list_deliveries("garden")
+    comment["state"], review["state"] = "SUBMITTED", "CHANGES_REQUESTED"
+    github.bodies["R77"] = {"body": "Not yet."}
+    clock.now += HOUR_MS
+    TriggerWatcher(home, clock).look()
+    assert set(list_prompts(home)) == {name_run("comment-901"), name_run("review-77")}
 
 
 @needs_gh

@@ -102,6 +102,9 @@ def test_odd_answers_are_no_pull_request_or_have_no_remarks() -> None:
         "nothing",
     ]
     node = {"number": 1, "state": "OPEN", "headRefOid": HEAD, "comments": {"nodes": comments}, "reviews": []}
+    ada = {"author": {"__typename": "User", "login": "ada"}, "authorAssociation": "OWNER"}
+    draft = {"databaseId": 5, "state": "PENDING", **ada}  # not submitted yet
+    node["reviewThreads"] = {"nodes": [{"isResolved": False, "comments": {"nodes": [draft]}}]}
     view = parse_pull_request(node)
     assert view is not None
     assert view.remarks == ()

@@ -36,8 +36,15 @@ def get_time(node: Mapping[str, Any], name: str) -> int:
 
 
 def get_login(node: Mapping[str, Any]) -> str:
-    """The login of an author; empty if the account is gone."""
-    return get_text(get_dict(node, "author"), "login")
+    """The login of an author, with [bot] for an app, which may share the name of a person; empty if it is gone."""
+    author = get_dict(node, "author")
+    login = get_text(author, "login")
+    return f"{login}[bot]" if login and author.get("__typename") == "Bot" else login
+
+
+def is_draft(node: Mapping[str, Any]) -> bool:
+    """Whether a review or its comment is not submitted yet: only its author sees it, who may be the one that asks."""
+    return get_text(node, "state") == "PENDING"
 
 
 def list_nodes(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

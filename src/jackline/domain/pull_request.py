@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jackline.digests import hash_text
-from jackline.domain.graphql_answer import get_dict, get_login, get_text, get_time, is_number, list_nodes
+from jackline.domain.graphql_answer import get_dict, get_login, get_text, get_time, is_draft, is_number, list_nodes
 from jackline.domain.limits import compute_wait
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
 from jackline.domain.spec import APPROVED, GREEN, MERGED
@@ -208,7 +208,8 @@ FIELDS = (
     f"reviews(last: 50) {{ nodes {{ {_COMMENT} state commit {{ oid }} }} }} "
     "latestOpinionatedReviews(last: 50, writersOnly: true) { nodes { state author { __typename login } "
     "authorAssociation commit { oid } } } "
-    f"reviewThreads(last: 50) {{ nodes {{ isResolved comments(last: 20) {{ nodes {{ {_COMMENT} path line }} }} }} }}"
+    "reviewThreads(last: 50) { nodes { isResolved "
+    f"comments(last: 20) {{ nodes {{ {_COMMENT} state path line }} }} }} }}"
 )
 
 
@@ -288,7 +289,7 @@ def _list_remarks(node: Mapping[str, Any], reviews: Sequence[Mapping[str, Any]])
         )
         for source, kind, nodes in found
         for one in nodes
-        if _is_persons(one) and is_number(one.get("databaseId"))
+        if _is_persons(one) and is_number(one.get("databaseId")) and not is_draft(one)
     ]
 
 

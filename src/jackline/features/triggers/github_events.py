@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jackline.domain.graphql_answer import get_dict, get_login, get_text, get_time, is_number, list_nodes
+from jackline.domain.graphql_answer import get_dict, get_login, get_text, get_time, is_draft, is_number, list_nodes
 from jackline.engine.github_client import GitHubClient, GitHubFailed
 from jackline.features.triggers.trigger_model import COMMENTS, ISSUES, TriggerFinding, build_event_id
 
@@ -21,9 +21,9 @@ _BEFORE = "pageInfo { more: hasPreviousPage cursor: startCursor }"
 # Without their bodies and paths: strangers may write as much as they like.
 _ISSUES = (
     f"issues(labels: [$%s], states: OPEN, first: 100%s, {_NEWEST_FIRST}) "
-    f"{{ nodes {{ id number title url author {{ login }} }} {_NEXT} }}"
+    f"{{ nodes {{ id number title url author {{ __typename login }} }} {_NEXT} }}"
 )
-_COMMENT_FIELDS = f"{{ nodes {{ id databaseId url createdAt author {{ login }} }} {_BEFORE} }}"
+_COMMENT_FIELDS = f"{{ nodes {{ id databaseId url state createdAt author {{ __typename login }} }} {_BEFORE} }}"
 _REVIEWS = f"reviews(last: 50%s) {_COMMENT_FIELDS}"
 _THREADS = f"reviewThreads(last: 30%s) {{ nodes {{ id isResolved comments(last: 20) {_COMMENT_FIELDS} }} {_BEFORE} }}"
 _LONG_THREAD = f"... on PullRequestReviewThread {{ comments(last: 100) {_COMMENT_FIELDS} }}"
@@ -122,7 +122,7 @@ class GitHubEvents:
         comments = [comment for thread in unresolved for comment in self._read_thread(thread, since)]
         for kind, nodes in (("comment", comments), ("review", reviews)):
             for node in nodes:
-                if is_number(node.get("databaseId")):
+                if is_number(node.get("databaseId")) and not is_draft(node):
                     yield self._build_comment(kind, pull, node)
 
     def _read_thread(self, thread: Mapping[str, Any], since: int) -> list[dict[str, Any]]:

@@ -354,12 +354,12 @@ class TriggerWatcher:
 
         The others are recorded once. What gh cannot tell or read is found again by the next poll.
         """
-        authors = trigger.definition.authors
-        for finding in sorted(findings, key=lambda one: one.author not in authors):
+        authors = {author.lower() for author in trigger.definition.authors}
+        for finding in sorted(findings, key=lambda one: one.author.lower() not in authors):
             if self._is_settled(trigger, finding):
                 continue
             login = finding.author
-            is_allowed = login in authors or (bool(login) and github.may_write(login))
+            is_allowed = login.lower() in authors or (bool(login) and github.may_write(login))
             if is_allowed is False:
                 self._ignore(trigger, finding, f"{login or 'its author'} may not write to {github.repository}")
             if not is_allowed or (read := github.read_body(finding)) is None:
