@@ -294,6 +294,18 @@ def test_a_new_review_comment_names_its_place(home: Home, tmp_path: Path, github
 
 
 @needs_gh
+def test_the_title_of_a_pull_request_is_not_said_to_be_by_the_author_of_a_comment(
+    home: Home, tmp_path: Path, github: GitHubServer
+) -> None:
+    github.writers.add("ada")
+    github.add_comment(5, 901, "ada", "Please prune this.", "2026-11-01T10:00:00Z")
+    add(home, tmp_path, kind=COMMENTS, repository=github.repository)
+    TriggerWatcher(home, Clock()).look()
+    title, body = list_prompts(home)[name_run("comment-901")].split("title:\n")[1].split("body:\n")
+    assert ("written from outside" in title, "written by ada" in title, "written by ada" in body) == (True, False, True)
+
+
+@needs_gh
 def test_a_prompt_says_whether_a_review_or_a_comment_started_the_run(
     home: Home, tmp_path: Path, github: GitHubServer
 ) -> None:

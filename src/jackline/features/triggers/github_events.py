@@ -187,6 +187,7 @@ class GitHubEvents:
             delivery=build_event_id(self.repository, f"{kind}-{node['databaseId']}"),
             variables={"repository": self.repository, "number": number, "url": _get_url(node), **plain},
             texts={"title": get_text(pull, "title"), **others},
+            own_texts=("body",),  # others opened the pull request, and named its branch
             author=get_login(node),
             node=get_text(node, "id"),
             source=f"{what} on pull request #{number} of {self.repository}",

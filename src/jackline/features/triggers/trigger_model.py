@@ -106,6 +106,7 @@ class TriggerFinding(NamedTuple):
     source: str = ""  # what it is, in a few words
     at: int = 0
     node: str = ""  # on GitHub: its GraphQL id, by which its body is read
+    own_texts: tuple[str, ...] = ("title", "body")  # those that the author wrote, if it has them
 
 
 def dump_definition(definition: TriggerDefinition) -> dict[str, Any]:
@@ -201,7 +202,8 @@ def describe_finding(finding: TriggerFinding) -> str:
 
 def build_variables(finding: TriggerFinding) -> dict[str, str]:
     """The variables of a finding for a prompt; texts of other people are quoted."""
-    quoted = {name: quote_text(text, finding.author) for name, text in finding.texts.items()}
+    authors = dict.fromkeys(finding.own_texts, finding.author)
+    quoted = {name: quote_text(text, authors.get(name, "")) for name, text in finding.texts.items()}
     return {**finding.variables, **quoted}
 
 
