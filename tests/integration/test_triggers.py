@@ -33,6 +33,7 @@ from jackline.features.work import work_queue
 from jackline.store.models import RunQuery
 from tests.conftest import SLOW_BACKENDS, make_database
 from tests.support.github_server import GitHubServer, needs_gh
+from tests.support.stores import by_hand
 
 SCRIPT = '{"version": 1, "steps": [{"say": "hello"}]}'
 HOUR_MS = 3_600_000
@@ -388,6 +389,17 @@ def test_one_request_per_repository_and_minute_and_ever_fewer_after_failures(
 
 
 @needs_gh
+def test_github_is_asked_again_after_the_clock_was_set_back(home: Home, tmp_path: Path, github: GitHubServer) -> None:
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent")
+    clock = Clock()
+    TriggerWatcher(home, clock).look()
+    clock.now -= 1000 * HOUR_MS
+    for _ in range(2):
+        TriggerWatcher(home, clock).look()
+    assert github.count("/graphql") == 2
+
+
+@needs_gh
 def test_a_repository_that_cannot_be_read(home: Home, tmp_path: Path, github: GitHubServer) -> None:
     add(home, tmp_path, kind=ISSUES, repository="octo/secret", label="agent")
     TriggerWatcher(home, Clock()).look()
@@ -536,6 +548,18 @@ def test_the_end_of_a_run_starts_another_but_never_itself(home: Home, tmp_path: 
     assert f"After {first.id}: succeeded" in prompts.values()
     states = {one.state for one in TriggerStore(home.store()).list_deliveries("garden")}
     assert states == {"ended", "ignored"}
+
+
+def test_ends_are_found_after_the_clock_was_set_back(home: Home, tmp_path: Path) -> None:
+    add(home, tmp_path, kind=RUN_END, run={"prompt": "After {run}"})
+    request = Request(prompt="begin", agent="scripted", options={"script": SCRIPT}, workspace=str(tmp_path / "work"))
+    runs = [home.new_run(request) for _ in range(2)]
+    runs[0].work()
+    by_hand(home.store(), f"UPDATE runs SET finished_at = finished_at + {1000 * HOUR_MS}")
+    TriggerWatcher(home).look()
+    runs[1].work()
+    TriggerWatcher(home).look()
+    assert {f"After {run.id}" for run in runs} <= set(list_prompts(home).values())
 
 
 def test_more_ends_at_once_than_one_page_are_all_looked_at(

@@ -212,6 +212,11 @@ def compute_next_poll(at: int, failures: int) -> int:
     return at + compute_wait(_POLL_MS, failures, _LONGEST_POLL_MS)
 
 
+def may_poll(trigger: Trigger, at: int) -> bool:
+    """Whether its server may be asked now. A time further ahead than any wait is from before the clock was set back."""
+    return not at < trigger.next_at <= at + _LONGEST_POLL_MS
+
+
 def build_item_finding(item_id: str, kind: str, payload: str, delivery: str) -> TriggerFinding:
     """The finding of a work item. Its author chose its id and the names of its fields: they may be sentences."""
     is_plain = _PLAIN.fullmatch(item_id) is not None

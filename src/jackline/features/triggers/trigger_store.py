@@ -16,6 +16,7 @@ from jackline.features.triggers.trigger_model import (
     build_event_id,
     dump_definition,
     load_definition,
+    may_poll,
 )
 from jackline.named import stored_dict
 from jackline.store.driver import Row, Statements, clean
@@ -103,7 +104,7 @@ class TriggerStore(StorePart):
         def claim(statements: Statements) -> bool:
             rows = [statements.one("lock_trigger", {"name": name}) for name in sorted(names)]
             known = [_build_trigger(row) for row in rows if row is not None]
-            if not known or max(one.next_at for one in known) > at:
+            if not known or not all(may_poll(one, at) for one in known):
                 return False
             for one in known:
                 statements.run("move_trigger", {"name": one.name, "next_at": next_at, "failures": one.failures})

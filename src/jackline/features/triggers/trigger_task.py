@@ -39,6 +39,7 @@ from jackline.features.triggers.trigger_model import (
     describe_finding,
     fill_prompt_with_finding,
     get_old_event_id,
+    may_poll,
 )
 from jackline.features.triggers.trigger_store import TriggerStore
 from jackline.features.work import work_queue
@@ -284,11 +285,11 @@ class TriggerWatcher:
 
     def _find_ended(self, trigger: Trigger) -> Iterator[TriggerFinding]:
         """Runs that ended after the trigger was made."""
-        definition = trigger.definition
-        since = max(trigger.created_at, int(trigger.cursor or 0) - _LOOK_BACK_MS)
-        newest = int(trigger.cursor or 0)
+        definition, now = trigger.definition, self._now()
+        newest = min(int(trigger.cursor or 0), now)  # never ahead: the clock may have been set back since
+        since = max(trigger.created_at, newest - _LOOK_BACK_MS)
         for run_id, state, task, attempt, at in self._store.list_ended_runs(since, _ENDED_PAGE):
-            newest = max(newest, at)
+            newest = max(newest, min(at, now))
             finding = TriggerFinding(
                 delivery=f"{run_id}#{attempt}",
                 variables={"run": run_id, "state": state, "ended_task": task},
@@ -320,9 +321,9 @@ class TriggerWatcher:
         """Ask GitHub once for all triggers of a repository, at most once a minute over all services."""
         at, failures = self._now(), max(one.failures for one in triggers)
         names = [one.name for one in triggers]
-        if any(one.next_at > at for one in triggers) or not self._store.claim_poll(
-            names, at, compute_next_poll(at, failures)
-        ):
+        if not all(may_poll(one, at) for one in triggers):
+            return
+        if not self._store.claim_poll(names, at, compute_next_poll(at, failures)):
             return
         try:
             github = GitHubEvents(repository, read_home_environ(self._home.config))
