@@ -349,6 +349,16 @@ def test_a_condition_runs_in_the_workspace_and_in_its_own_task(night: Night) -> 
     assert (night.workspace / "here").read_text().strip() == str(night.workspace)
 
 
+def test_a_schedule_whose_conditions_take_long_lets_the_others_have_their_turn(night: Night) -> None:
+    for name in ("weekly", "nightly"):
+        night.add(only_if=f"echo {name} >> order; false", catch_up="all")
+        night.schedules.put(night.schedules.get("nightly")._replace(name=name))
+    night.now = FIRST + DAY_MS
+    runner = ScheduleRunner(night.home, "service-1", lambda: night.now)
+    assert (runner.record_due(), runner.start_runs()) == (4, 4)
+    assert (night.workspace / "order").read_text().split() == ["nightly", "weekly"] * 2
+
+
 @pytest.mark.parametrize("start", ["", "env -i PATH=$PATH HOME=$HOME "])
 def test_a_condition_may_not_decide_as_a_person(night: Night, start: str) -> None:
     hold = f"{sys.executable} -P -m jackline hold one --home {night.home.path} > said 2>&1"

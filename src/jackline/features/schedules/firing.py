@@ -104,21 +104,22 @@ class ScheduleRunner:
     def start_runs(self, *, conditional: bool | None = None) -> int:
         """Create the runs of recorded fires, those of each schedule in order; the number of fires that were taken.
 
+        Schedules take turns: one whose condition takes longer than its pauses would keep the others from starting.
         `conditional`: only those with a command of --only-if, which may take long, or only those without one.
         """
         total = 0
-        for first in self._schedules.list_next():
-            schedule = self._schedules.find(first.schedule)
-            has_condition = schedule is not None and bool(schedule.definition.only_if)
-            if conditional not in {None, has_condition}:
-                continue
-            claim_ms = _CLAIM_MS + (round(CONDITION_SECONDS * 1000) if has_condition else 0)
-            fire: Fire | None = first
-            while fire is not None and self._schedules.take(fire, self._owner, self._now(), claim_ms):
-                self._start(schedule, fire)
-                total += 1
-                following = self._schedules.find_next(fire.schedule)
-                fire = following if following is not None and following.due_at != fire.due_at else None
+        seen: dict[str, int] = {}  # the due time of the last fire of each schedule that was looked at
+        while fires := [fire for fire in self._schedules.list_next() if seen.get(fire.schedule) != fire.due_at]:
+            for fire in fires:
+                seen[fire.schedule] = fire.due_at
+                schedule = self._schedules.find(fire.schedule)
+                has_condition = schedule is not None and bool(schedule.definition.only_if)
+                if conditional not in {None, has_condition}:
+                    continue
+                claim_ms = _CLAIM_MS + (round(CONDITION_SECONDS * 1000) if has_condition else 0)
+                if self._schedules.take(fire, self._owner, self._now(), claim_ms):
+                    self._start(schedule, fire)
+                    total += 1
         return total
 
     def has_work(self) -> bool:

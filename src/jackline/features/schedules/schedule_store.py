@@ -138,11 +138,6 @@ class ScheduleStore(StorePart):
         """The first fire of each schedule that has no run yet."""
         return [Fire(*row) for row in self._all("list_next_fires", {})]
 
-    def find_next(self, name: str) -> Fire | None:
-        """The first fire of a schedule that has no run yet."""
-        row = self._one("find_next_fire", {"schedule": name})
-        return None if row is None else Fire(*row)
-
     def list_started(self) -> list[Fire]:
         """The fires whose runs have not ended, as far as is recorded, oldest first."""
         return [Fire(*row) for row in self._all("list_started_fires", {})]

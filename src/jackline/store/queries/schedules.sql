@@ -46,9 +46,6 @@ SELECT {fire} FROM schedule_fires WHERE state = 'claimed' AND (schedule, due_at)
 )
 ORDER BY due_at, schedule
 
--- name: find_next_fire
-SELECT {fire} FROM schedule_fires WHERE schedule = :schedule AND state = 'claimed' ORDER BY due_at LIMIT 1
-
 -- name: list_started_fires
 SELECT {fire} FROM schedule_fires WHERE state IN ('started', 'overdue') ORDER BY due_at, schedule
 
