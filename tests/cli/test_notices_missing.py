@@ -59,6 +59,19 @@ def test_each_difference_is_a_line(place: Place) -> None:
     assert "the server answered 503" in texts
 
 
+@pytest.mark.parametrize(("kinds", "code"), [("run.failed", 0), ("run.*", 1)])
+def test_a_channel_misses_only_what_it_wants(place: Place, kinds: str, code: int) -> None:
+    with NtfyServer() as server:
+        set_up(place, server)
+        assert place.play(SAY).code == 0
+        change(place, "DELETE FROM deliveries")
+        change(place, "UPDATE notices SET delivered_at = NULL")
+        with (place.folder / ".config" / "jackline" / "config.toml").open("a") as file:
+            file.write(f'kinds = ["{kinds}"]\n')
+        ended = place.type("notices", "--missing")
+        assert (ended.code, "nothing has delivered since" in ended.out) == (code, bool(code)), ended
+
+
 def test_a_server_that_cannot_be_asked_is_a_difference(place: Place) -> None:
     with NtfyServer() as server:
         set_up(place, server)

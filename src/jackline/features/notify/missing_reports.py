@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.states import TERMINAL, RunState, WaitReason
 from jackline.errors import ChannelDown, ConfigError, MessageRefused
-from jackline.features.notify.channel import NTFY
+from jackline.features.notify.channel import NTFY, is_wanted
 from jackline.features.notify.channel_secrets import read_topic
 from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery_store import PENDING, SENT, STUCK, DeliveryStore
+from jackline.features.notify.messages import list_labels
 from jackline.features.notify.ntfy import build_headers, build_sequence_id, get_server
 from jackline.formatting import SECOND_MS, format_iso, make_printable
 from jackline.named import NamedTuple
@@ -50,7 +51,7 @@ def list_missing(home: Home, since: int, now: int) -> list[MissingReport]:
     found += _find_unreported_runs(home, listed, since)
     starts = DeliveryStore(home.store()).register_channels((), now)
     for channel in channels:
-        found += _find_unsent(channel, listed, starts.get(channel.name, now))
+        found += _find_unsent(home, channel, listed, starts.get(channel.name, now))
         if channel.type == NTFY:
             found += _find_unreceived(channel, listed, since)
     return found
@@ -78,8 +79,8 @@ def _find_unreported_runs(home: Home, listed: Sequence[ListedNotice], since: int
         before = (page[-1].created_at, page[-1].id)
 
 
-def _find_unsent(channel: Channel, listed: Sequence[ListedNotice], start: int) -> Iterator[MissingReport]:
-    """What is not sent; a channel gets no notice that is older than the channel."""
+def _find_unsent(home: Home, channel: Channel, listed: Sequence[ListedNotice], start: int) -> Iterator[MissingReport]:
+    """What is not sent; a channel gets no notice that is older than the channel, or that it does not want."""
     for one in listed:
         delivery = _find_delivery(channel, one)
         if delivery is not None and delivery.state in {PENDING, STUCK}:
@@ -87,6 +88,9 @@ def _find_unsent(channel: Channel, listed: Sequence[ListedNotice], start: int) -
             text = f"{one.notice.kind} ({one.notice.title}) is not sent to {channel.name}{why}"
             yield MissingReport("delivery", one.notice.id, text)
         elif delivery is None and one.delivered_at is None and one.notice.created_at >= start:
+            run = home.store().runs.get(one.notice.run_id) if one.notice.run_id else None
+            if not is_wanted(channel, one.notice.kind, list_labels(one.notice, run)):
+                continue
             text = f"{one.notice.kind} ({one.notice.title}) is not sent to {channel.name}: nothing has delivered since"
             yield MissingReport("delivery", one.notice.id, text)
 
