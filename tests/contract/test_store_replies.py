@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -270,6 +271,16 @@ def test_a_call_in_doubt_needs_the_mode_all(store: Store, phone: Phone, verdict:
     vias = [data["via"] for _, data in (event for kind in ("done", "failed", "abandoned", "void")
             for event in events_of(store, f"call.{kind}"))]  # fmt: skip
     assert vias == ["ntfy"]
+
+
+@pytest.mark.parametrize(("make", "wrong", "right"), [(ask, "skip", "deny"), (doubt, "allow", "skip")])
+def test_a_word_that_does_not_fit_the_call_is_not_too_late(
+    store: Store, phone: Phone, make: Callable[[Store], Call], wrong: str, right: str
+) -> None:
+    add_code(store, make(store))
+    assert phone.send(f"{CODE} {wrong}") == REFUSED
+    assert f"'{wrong}' does not answer a call that" in store.notices.list_newest()[0].body
+    assert phone.send(f"{CODE} {right}") == TAKEN
 
 
 def test_a_question_of_an_agent_gets_a_text(store: Store, phone: Phone) -> None:

@@ -16,7 +16,8 @@ ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without look-alikes: 0 O, 1 I L, 
 CODE_LENGTH = 7
 OFF, DENY_ONLY, ALL = MODES = ("off", "deny", "all")
 DENY = "deny"
-_VERDICTS = ("allow", "deny", "happened", "did-not", "retry", "skip")  # `always` needs a terminal
+ON_APPROVAL = ("allow", DENY)  # `always` needs a terminal
+_VERDICTS = (*ON_APPROVAL, "happened", "did-not", "retry", "skip")
 _SYNONYMS = {"yes": "allow", "approve": "allow", "no": "deny", "refuse": "deny", "did not": "did-not"}
 _BUTTON = "jackline-reply-1"
 _BUTTON_FIELDS = 6

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import PERSON
 from jackline.domain.records import SubjectNotice
-from jackline.domain.states import RunState, WorkStatus
+from jackline.domain.states import CallState, Decision, RunState, WorkStatus
 from jackline.errors import NotFound, Refused
 from jackline.features.notify.delivery_store import PENDING, Delivery
 from jackline.features.replies.reply_code import (
     DENY_ONLY,
+    ON_APPROVAL,
     ReplyCode,
     digest_code,
     digest_cut_input,
@@ -214,6 +215,8 @@ class ReplyStore(StorePart):
         if is_cut and not may_answer(DENY_ONLY, verdict):
             why = f"The notice showed only a part of the call, so '{verdict}' was not offered"
             return ReplyOutcome(REFUSED, f"{why}: answer it where you can read all of it.", code)
+        if misfit := _find_misfit(call, verdict):
+            return ReplyOutcome(REFUSED, f"'{verdict}' does not answer a call that {misfit}.", code)
         if run.status.state is RunState.RUNNING:
             return ReplyOutcome(BUSY, f"Run {run.id} is active: answer again when it waits.", code)
         self._store.approvals.answer_within(statements, run.id, call.id, verdict, at, VIA)
@@ -256,6 +259,14 @@ class ReplyStore(StorePart):
 def digest_input(call: Call) -> str:
     """The digest of a call's input, as a code covers it."""
     return call.input_ref or digest_text(call.input)
+
+
+def _find_misfit(call: Call, verdict: str) -> str:
+    """What the call needs, if it waits for another word than this one; its code stays valid."""
+    if call.state is CallState.IN_DOUBT:
+        return "is in doubt" if verdict in ON_APPROVAL else ""
+    is_asked = call.state is CallState.DENIED and call.decision is Decision.ASK and not call.answer
+    return "needs approval" if is_asked and verdict not in ON_APPROVAL else ""
 
 
 def _count(channel: ReplyChannel, outcome: ReplyOutcome) -> ReplyChannel:
