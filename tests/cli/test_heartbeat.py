@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from jackline import clock
+from jackline.app.home import open_home
 from jackline.errors import StoreError
 from jackline.exports import task_log
+from jackline.features.schedules import heartbeat_command
+from jackline.features.service.presence import Presence
+from jackline.features.service.service_store import ServiceRecord, ServiceStore
 from jackline.store.open import open_store
 from tests.cli.place import SAY, Ended, Place
 from tests.support.helpers import is_alive, wait_until
@@ -105,6 +110,25 @@ def test_a_heartbeat_reports_stuck_notices(place: Place) -> None:
     ended = beat(place)
     assert ended.code == 1
     assert "1 notice not delivered: jackline notices --stuck" in ended.out
+
+
+@pytest.mark.parametrize("wakes", [False, True])
+def test_a_heartbeat_reports_a_service_that_does_not_respond(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wakes: bool
+) -> None:
+    """After a machine slept, none has shown yet that it lives: the heartbeat wakes it, and waits a moment."""
+    with open_home(str(tmp_path / "home")) as home:
+        services = ServiceStore(home.store(create=True))
+        at = clock.wall_ms() - DAYS_MS
+        services.add(ServiceRecord("one", clock.host_name(), clock.boot_id(), 7, 2, at, at))
+        living = Presence(home.path, "one")
+        if wakes:
+            monkeypatch.setattr("time.sleep", lambda _: services.renew("one", clock.wall_ms()))
+        else:
+            monkeypatch.setattr(heartbeat_command, "_ANSWER_SECONDS", 0.0)
+        found = list(heartbeat_command._find_problems(home))
+        living.close()
+    assert found == ([] if wakes else ["service one (pid 7) does not respond: continue or restart it"])
 
 
 # the logs of tasks

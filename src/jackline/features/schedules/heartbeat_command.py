@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from jackline import clock
@@ -16,7 +17,7 @@ from jackline.features.pull_requests.poll_task import has_due_pull_request
 from jackline.features.schedules.firing import ScheduleRunner
 from jackline.features.service import presence
 from jackline.features.service.dispatcher import list_candidates
-from jackline.features.service.service_store import ServiceRecord, ServiceStore, build_death_notice
+from jackline.features.service.service_store import ServiceStore, build_death_notice
 from jackline.formatting import make_printable, pluralize
 
 if TYPE_CHECKING:
@@ -26,15 +27,18 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.cli.parser import CommandParser
+    from jackline.features.service.service_store import ServiceRecord
 
 INSIDE_RUN = ()
 NEEDS_PROJECT = False
 TASK = "heartbeat"
 _MOST_STUCK = 100
+_SILENT_MS = 120_000  # four times as long as a service takes at most to show that it lives
+_ANSWER_SECONDS, _LOOK_SECONDS = 5.0, 0.1
 
 
 def configure(parser: CommandParser) -> None:
-    parser.epilog = "Exit code 1 if something is overdue: a scheduled run, a dead service, a stuck notice."
+    parser.epilog = "Exit code 1 if something is overdue: a scheduled run, a dead or silent service, a stuck notice."
 
 
 def execute(_args: Namespace, home: Home, out: Output) -> int:
@@ -66,8 +70,9 @@ def _keep_going(home: Home, out: Output) -> str:
     from jackline.features.notify.after_work import deliver_after_work
 
     at = clock.wall_ms()
-    for record in _list_dead_services(home):
-        home.store().notices.add(build_death_notice(record, "start `jackline serve` again", at))
+    for record in ServiceStore(home.store()).list_open(clock.host_name()):
+        if presence.is_dead(home.path, record.id):
+            home.store().notices.add(build_death_notice(record, "start `jackline serve` again", at))
     deliver_after_work(home)
     runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
     if not (runner.has_work() or list_candidates(home, at) or has_due_pull_request(home, at)):
@@ -83,20 +88,30 @@ def _keep_going(home: Home, out: Output) -> str:
     return f"started {process.pid}"
 
 
-def _list_dead_services(home: Home) -> list[ServiceRecord]:
-    """The services of this home that died, and that no other service has reported."""
-    found = ServiceStore(home.store()).list_open(clock.host_name())
-    return [record for record in found if presence.is_dead(home.path, record.id)]
-
-
 def _find_problems(home: Home) -> Iterator[str]:
     runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
     if overdue := runner.settle_open():
         yield f"{pluralize(overdue, 'scheduled run')} overdue: jackline schedule list"
-    for record in _list_dead_services(home):
-        yield f"service {record.id} (pid {record.pid}) has died: start `jackline serve` again"
+    services = ServiceStore(home.store())
+    for record in services.list_open(clock.host_name()):
+        is_dead = presence.is_dead(home.path, record.id)
+        if is_dead:
+            yield f"service {record.id} (pid {record.pid}) has died: start `jackline serve` again"
+        elif is_dead is False and not _is_responding(services, record):
+            yield f"service {record.id} (pid {record.pid}) does not respond: continue or restart it"
     stuck = DeliveryStore(home.store()).list_stuck("", _MOST_STUCK)
     pings = sum(one.is_ping for one in stuck)
     counts = (("notice", len(stuck) - pings), ("ping", pings))
     if found := " and ".join(pluralize(count, word) for word, count in counts if count):
         yield f"{found} not delivered: jackline notices --stuck"
+
+
+def _is_responding(services: ServiceStore, record: ServiceRecord) -> bool:
+    """Whether a service does its work; one that was woken after the machine slept has a moment to show it."""
+    until = time.monotonic() + _ANSWER_SECONDS
+    while clock.wall_ms() - record.seen_at > _SILENT_MS:
+        if time.monotonic() > until:
+            return False
+        time.sleep(_LOOK_SECONDS)
+        record = next((one for one in services.list_unended() if one.id == record.id), record)
+    return True
