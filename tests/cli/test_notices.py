@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+from jackline.store.open import open_store
 from tests.cli.place import SAY, Place
 from tests.cli.test_delivery_after_work import TOPIC, ntfy_table, set_up
 from tests.support.ntfy_server import NtfyServer
+from tests.support.stores import by_hand
 
 
 def test_stuck_notices_come_first_and_can_be_delivered(place: Place) -> None:
@@ -25,6 +29,9 @@ def test_stuck_notices_come_first_and_can_be_delivered(place: Place) -> None:
         assert "stuck one" in listed.out
         assert "phone pending (1 attempt)" in listed.out
         assert "phone: next attempt" in listed.err
+        with closing(open_store(str(place.home / "state.sqlite"), create=False)) as store:
+            by_hand(store, "UPDATE deliveries SET next_at = 1 WHERE state = 'pending'")
+        assert "phone: due again: " in place.type("notices", "--stuck").err
         assert place.type("notices", "--deliver").code == 1
         server.start()
         delivered = place.type("notices", "--deliver")

@@ -161,7 +161,8 @@ def _format_problem(delivery: Delivery, now: int) -> str:
     error = make_printable(delivery.error)
     if delivery.state == STUCK:
         return f"{delivery.channel}: given up after {pluralize(delivery.attempts, 'attempt')}: {error}"
-    return f"{delivery.channel}: next attempt {format_local(delivery.next_at, now)}: {error}"
+    due = f"next attempt {format_local(delivery.next_at, now)}" if delivery.next_at > now else "due again"
+    return f"{delivery.channel}: {due}: {error}"
 
 
 def _to_json(one: ListedNotice) -> dict[str, Any]:
