@@ -25,6 +25,7 @@ from jackline.engine.command_runner import CommandResult, run_command
 from jackline.features.notify.channel_pass import run_passes
 from jackline.features.notify.ping import list_ping_passes
 from jackline.features.schedules import schedule_store
+from jackline.features.schedules.fire_reports import list_unreported_fires
 from jackline.features.schedules.firing import ScheduleRunner, create_run
 from jackline.features.schedules.schedule_model import Fire, Schedule, ScheduleDefinition
 from jackline.features.schedules.schedule_store import ScheduleStore
@@ -279,6 +280,21 @@ def test_a_schedule_whose_run_does_not_end_does_not_stop_the_others(night: Night
     runner.record_due()
     assert runner.settle_open() == 3  # `nightly` and the first that waits for it, and `hourly`
     assert "schedule:hourly" in {one.subject for one in night.home.store().notices.list_newest()}
+
+
+def test_a_schedule_whose_zone_is_gone_does_not_stop_the_others(night: Night) -> None:
+    """An update of the machine may remove old names of zones."""
+    night.add()
+    gone = night.schedules.get("nightly").definition._replace(zone="Old/Name")
+    night.schedules.put(Schedule("broken", gone, START, None, START, START))
+    for _ in range(2):
+        assert night.look(FIRST) == ["started"]
+    runner = ScheduleRunner(night.home, "service-1", lambda: night.now)
+    assert (runner.has_work(), runner.find_pause() > 0) == (False, True)
+    (notice,) = [one for one in night.home.store().notices.list_newest() if one.subject == "schedule:broken"]
+    assert (notice.kind, "'Old/Name' is not a time zone" in notice.body) == ("schedule.failed", True)
+    ((name, text),) = list_unreported_fires(night.home, START, FIRST)
+    assert (name, "cannot fire" in text) == ("broken", True)
 
 
 def test_only_so_many_fires_of_a_schedule_wait(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jackline.errors import UsageError
 from jackline.features.schedules.schedule_model import CLAIMED, FAILED, MISSED, OVERDUE, is_due
 from jackline.features.schedules.schedule_store import ScheduleStore
 from jackline.formatting import MINUTE_MS, format_iso, make_printable
@@ -27,8 +28,11 @@ def list_unreported_fires(home: Home, since: int, now: int) -> Iterator[tuple[st
             if fire.due_at >= since and (is_late or fire.state in {MISSED, FAILED, OVERDUE}):
                 why = f": {fire.reason}" if fire.reason else ""
                 yield schedule.name, f"due at {format_iso(fire.due_at, 'seconds')}, {fire.state}{why}"
-        if schedule.paused_at is None and is_due(schedule, now - _LATE_MS):
-            yield schedule.name, "is due, and nothing fires it: start `jackline serve`"
+        try:
+            if schedule.paused_at is None and is_due(schedule, now - _LATE_MS):
+                yield schedule.name, "is due, and nothing fires it: start `jackline serve`"
+        except UsageError as error:  # its time zone is gone
+            yield schedule.name, f"cannot fire: {error}"
 
 
 def find_ping_url(home: Home, schedule: Schedule) -> str:

@@ -15,7 +15,7 @@ from jackline.app.service_tasks import ServiceTask
 from jackline.cli.stored_args import enqueue_stored_run
 from jackline.digests import hash_text
 from jackline.domain.states import TERMINAL
-from jackline.errors import JacklineError, StoreError
+from jackline.errors import JacklineError, StoreError, UsageError
 from jackline.features.schedules.fire_reports import find_ping_url
 from jackline.features.schedules.schedule_model import (
     CANCEL_OLD,
@@ -27,7 +27,6 @@ from jackline.features.schedules.schedule_model import (
     SKIPPED,
     STARTED,
     find_next_due,
-    is_due,
     is_overdue,
 )
 from jackline.features.schedules.schedule_store import ScheduleStore, build_schedule_notice
@@ -96,9 +95,8 @@ class ScheduleRunner:
         """Record what is due in every schedule; the number of fires that are to start."""
         total = 0
         for schedule in self._schedules.list_all():
-            now = self._now()
-            if schedule.paused_at is None and is_due(schedule, now):
-                total += len(self._schedules.record_due(schedule.name, now).fires)
+            if self._is_due(schedule):
+                total += len(self._schedules.record_due(schedule.name, self._now()).fires)
         return total
 
     def start_runs(self, *, conditional: bool | None = None) -> int:
@@ -124,8 +122,28 @@ class ScheduleRunner:
 
     def has_work(self) -> bool:
         """Whether a schedule is due, or a recorded fire waits for its run."""
-        schedules = [one for one in self._schedules.list_all() if one.paused_at is None]
-        return any(is_due(one, self._now()) for one in schedules) or bool(self._schedules.list_next())
+        return any(self._is_due(one) for one in self._schedules.list_all()) or bool(self._schedules.list_next())
+
+    def _is_due(self, schedule: Schedule) -> bool:
+        """Whether the schedule has a due time that is not recorded."""
+        now, since = self._now(), schedule.checked_until
+        if schedule.paused_at is not None or now <= since:
+            return False
+        due = self._find_next_due(schedule, since)
+        return due is not None and due <= now
+
+    def _find_next_due(self, schedule: Schedule, after: int) -> int | None:
+        """The first due time after a time; a schedule whose zone an update of the machine removed stops no other."""
+        try:
+            return find_next_due(schedule.definition.cron, schedule.definition.zone, after)
+        except UsageError as error:
+            now = self._now()
+            body = f"{error}; nothing fires until you remove the schedule and add it again"
+            title = f"schedule {schedule.name}: cannot fire"
+            day = now - now % DAY_MS
+            notice = build_schedule_notice(schedule, "failed", day, now, title=title, body=body)
+            self._home.store().notices.add(notice)
+            return None
 
     def start_one(self, name: str) -> Fire:
         """Fire a schedule for a person, and return the fire with its result."""
@@ -258,8 +276,6 @@ class ScheduleRunner:
         waits = [_LONGEST_PAUSE_S * 1000]
         for schedule in self._schedules.list_all():
             if schedule.paused_at is None:
-                due = find_next_due(
-                    schedule.definition.cron, schedule.definition.zone, max(now, schedule.checked_until)
-                )
+                due = self._find_next_due(schedule, max(now, schedule.checked_until))
                 waits.append((due or now + 10**9) - now)
         return max(0.0, min(waits) / 1000)
