@@ -409,6 +409,64 @@ def test_a_fast_forward_that_was_cut_off_is_undone(scene: Scene, state: str) -> 
         assert scene.merge().how == "fast-forward"
 
 
+def write_journal(scene: Scene) -> Path:
+    """As a merge leaves it that was killed with its git."""
+    journal = scene.path.parent / ".merge-w.json"
+    update = {"target": "main", "before": scene.base, "after": scene.run("rev-parse", BRANCH)}
+    journal.write_text(json.dumps({**update, "checkout": str(scene.main)}))
+    return journal
+
+
+def test_the_branch_to_which_a_person_has_switched_is_not_moved_by_the_undo(scene: Scene) -> None:
+    journal = write_journal(scene)
+    scene.run("switch", "-q", "-c", "mine")
+    (scene.main / "b").write_text("mine\n")
+    scene.commit("mine")
+    (scene.main / "a").write_text("staged\n")
+    scene.run("add", "a")
+    before = scene.picture()
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert scene.picture() == before
+    assert journal.exists()
+    scene.run("reset", "-q", "--hard")
+    scene.run("switch", "-q", "main")
+    (scene.main / "new").write_text("ne")
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert (scene.run("status", "--porcelain"), journal.exists()) == ("", False)
+
+
+def test_what_a_person_has_staged_since_stays_staged_in_the_undo(scene: Scene) -> None:
+    (scene.path / "a").write_text("merged\n")
+    scene.commit("more", scene.path)
+    journal = write_journal(scene)
+    (scene.main / "new").write_text("ne")
+    (scene.main / "a").write_text("staged\n")
+    (scene.main / "b").write_text("staged, too\n")
+    scene.run("add", "a", "b")
+    (scene.main / "a").write_text("one\n")
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert not journal.exists()
+    assert scene.run("show", ":a") == "staged"
+    assert scene.run("status", "--porcelain").split("\n") == ["MM a", "A  b"]
+
+
+def test_an_index_that_git_had_written_is_undone_with_the_files(scene: Scene) -> None:
+    journal = write_journal(scene)
+    (scene.main / "b").write_text("mine\n")
+    scene.run("read-tree", "-m", "-u", scene.base, BRANCH)
+    scene.run("add", "b")
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert not journal.exists()
+    assert scene.run("status", "--porcelain") == "A  b"
+
+
+def test_a_merge_into_a_checkout_that_is_gone_is_forgotten(scene: Scene) -> None:
+    journal = write_journal(scene)
+    journal.write_text(journal.read_text().replace(str(scene.main), str(scene.folder / "gone")))
+    worktree_merge.repair_merges(scene.git, str(scene.path.parent))
+    assert not journal.exists()
+
+
 @pytest.mark.parametrize("kind", ["link", "folder"])
 def test_what_git_cannot_have_written_stays(scene: Scene, kind: str) -> None:
     """A person has put something else in the place of a new file, before the merge that was cut off is undone."""

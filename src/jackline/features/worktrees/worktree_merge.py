@@ -397,21 +397,40 @@ def repair_merges(git: Git, folder: str) -> None:
             except (ValueError, TypeError):
                 continue
             if git.resolve_commit(f"refs/heads/{update.target}") == update.before:
-                _undo(git, update)
+                branch = _find_branch(git, update.checkout)
+                if branch == f"refs/heads/{update.target}":
+                    _undo(git, update)
+                elif branch is not None:
+                    continue  # a person works on something else there: wait until the target is checked out again
             remove_file(path)
 
 
+def _find_branch(git: Git, checkout: str) -> str | None:
+    """The branch of a checkout, empty if its HEAD is detached; None if the checkout is gone."""
+    place = os.path.realpath(checkout)
+    found = [one.branch for one in states.list_checkouts(git) if os.path.realpath(one.path) == place]
+    return found[0] if found and os.path.isdir(place) else None
+
+
 def _undo(git: Git, update: _Update) -> None:
-    """Give the checkout its files from before the fast-forward. Files that somebody else changed meanwhile stay."""
+    """Give the checkout its files from before the fast-forward. What somebody else changed or staged meanwhile stays.
+
+    No branch is moved: the one of the checkout may have become another one.
+    """
     here = git._replace(workspace=update.checkout, errors="surrogateescape")
     try:
-        pieces = here.read("diff-tree", "-r", "-z", "--no-renames", update.before, update.after).split("\0")
-        here.read("reset", "--quiet", "--mixed", update.before, "--")
-        changes = [(entry.split(), name) for entry, name in zip(pieces[::2], pieces[1::2], strict=False)]
+        _require_unlocked(here)
+        changes = _parse_changes(here.read("diff-tree", "-r", "-z", "--no-renames", update.before, update.after))
+        listed = _parse_changes(here.read("diff-index", "--cached", "-r", "-z", "--no-renames", update.before))
+        staged = {name: new for (_, _, _, new, _), name in listed}
         # New files first: one of them may be in a folder that has the name of an old file.
-        for (_, _, old, new, change), name in sorted(changes, key=lambda one: one[0][4] != "A"):
+        changes.sort(key=lambda one: one[0][4] != "A")
+        lines = [f"{mode[1:]} {old}\t{name}\0" for (mode, _, old, new, _), name in changes if staged.get(name) == new]
+        if lines:
+            here.read("update-index", "-z", "--index-info", stdin="".join(lines))
+        for (_, _, old, new, change), name in changes:
             path = os.path.join(update.checkout, name)
-            if _holds_other_content(here, path, name, old, new, update.after):
+            if staged.get(name, new) != new or _holds_other_content(here, path, name, old, new, update.after):
                 continue
             if change == "A":
                 _delete_file(path)
@@ -419,9 +438,14 @@ def _undo(git: Git, update: _Update) -> None:
                 here.read("checkout", "--quiet", update.before, "--", f":(literal){name}")
     except (GitFailed, OSError) as error:
         raise WorktreeRefused(
-            f"a merge into {update.target} was cut off, and {update.checkout} cannot be repaired: "
-            f"{_explain_failure(here, error)}"
+            f"a merge into {update.target} was cut off, and {update.checkout} cannot be repaired: {error}"
         ) from error
+
+
+def _parse_changes(listed: str) -> list[tuple[list[str], str]]:
+    """The fields of each change in the raw output of git (both modes, both contents, the change), and its file."""
+    pieces = listed.split("\0")
+    return [(entry.split(), name) for entry, name in zip(pieces[::2], pieces[1::2], strict=False)]
 
 
 def _delete_file(path: str) -> None:
@@ -432,13 +456,12 @@ def _delete_file(path: str) -> None:
             os.removedirs(os.path.dirname(path))
 
 
-def _explain_failure(git: Git, error: GitFailed | OSError) -> str:
-    """Why the checkout cannot be repaired; the lock that a killed git leaves is the usual reason."""
+def _require_unlocked(git: Git) -> None:
+    """GitFailed if the index is locked: by a git that still works there, or by one that was killed."""
     lock = (git.run("rev-parse", "--git-path", "index.lock") or "").removesuffix("\n")
     path = os.path.join(git.workspace, lock)
     if lock and os.path.lexists(path):
-        return f"if no git works there, delete {path}, which a killed one left, then try again"
-    return str(error)
+        raise GitFailed(f"if no git works there, delete {path}, which a killed one left, then try again")
 
 
 def _holds_other_content(git: Git, path: str, name: str, old: str, new: str, after: str) -> bool:
