@@ -90,8 +90,8 @@ class Scene:
     def merge(self, mode: str = "", *, prove: bool = True, busy: dict[str, str] | None = None) -> MergeResult:
         return merge_tree(self.tree, mode, "", lambda: nullcontext(busy or {}), prove=prove)
 
-    def plan(self) -> RemovalPlan:
-        return plan_removal(self.tree, {})
+    def plan(self, *commits: str) -> RemovalPlan:
+        return plan_removal(self.tree, {}, commits)
 
     def remove(self) -> None:
         remove_worktree(self.plan(), _NoStore(), 1)  # type: ignore[arg-type]
@@ -750,8 +750,17 @@ def test_merged_in_other_ways(scene: Scene, how: str) -> None:
         scene.run("push", "-q", "origin", BRANCH)
     assert inspect_tree(scene.tree).merged == (f"origin/{BRANCH}" if how == "remote" else "main (squashed)")
     scene.remove()
-    if how != "remote":  # its commits themselves are nowhere else
-        assert scene.run("rev-parse", f"refs/jackline/{RUN}/branch") == tip
+    assert (
+        scene.run("rev-parse", f"refs/jackline/{RUN}/branch") == tip
+    )  # nowhere else, or only as long as on the remote
+
+
+def test_what_the_remote_has_merged_needs_no_ref(scene: Scene) -> None:
+    scene.run("init", "-q", "--bare", str(scene.folder / "remote"))
+    scene.run("remote", "add", "origin", str(scene.folder / "remote"))
+    scene.run("push", "-q", "origin", f"{BRANCH}:main", BRANCH)
+    scene.remove()
+    assert scene.run("for-each-ref", "refs/jackline") == ""
 
 
 def test_a_folder_that_is_gone_is_only_forgotten_if_its_branch_is_merged(scene: Scene) -> None:
@@ -832,9 +841,12 @@ def test_commits_of_a_branch_that_is_gone_are_kept(scene: Scene) -> None:
     tip = scene.run("rev-parse", BRANCH)
     scene.run("worktree", "remove", "-f", "-f", str(scene.path))
     scene.run("branch", "-qD", BRANCH)
+    with pytest.raises(WorktreeRefused, match=f"is gone, and only git has its commit {tip[:12]}: .* salvage w"):
+        scene.plan(scene.base, tip)
     found = salvage_tree(scene.tree, (tip,))
     assert found.refs == (f"refs/jackline/{RUN}/lost",)
     assert scene.run("rev-parse", found.refs[0]) == tip
+    assert scene.plan(scene.base, tip).merged == "its branch is gone"
     make = salvage_tree(scene.tree, ())
     assert (make.refs, make.branch) == ((), "")
 

@@ -257,10 +257,11 @@ def _remove(tree: RunTree, home: Home, *, dry_run: bool) -> RemovalPlan:
     from jackline.engine.workspace_guard import list_busy_worktrees
     from jackline.features.worktrees.worktree_removal import plan_removal, remove_worktree
 
+    commits = home.store().records.get_changes(tree.run.id).ids
     if dry_run:
-        return plan_removal(_read_again(tree, home), list_busy_worktrees(home.store(), home.path))
+        return plan_removal(_read_again(tree, home), list_busy_worktrees(home.store(), home.path), commits)
     with _lock_worktrees(tree), _hold_claims(tree, home) as busy:
-        plan = plan_removal(_read_again(tree, home), busy)
+        plan = plan_removal(_read_again(tree, home), busy, commits)
         remove_worktree(plan, home.store(create=True), wall_ms())
     return plan
 

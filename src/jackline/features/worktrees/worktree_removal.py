@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from jackline.store.store import Store
 
+_SHORT = 12  # digits of a commit
+
 
 class RemovalPlan(NamedTuple):
     """A worktree that can be removed without losing anything."""
@@ -30,8 +32,11 @@ class RemovalPlan(NamedTuple):
     keeps_commits: bool = False  # the commits themselves are nowhere else: a ref keeps them
 
 
-def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
-    """Check everything; WorktreeRefused with the reason if the worktree has to stay."""
+def plan_removal(tree: RunTree, busy: Mapping[str, str], commits: Sequence[str]) -> RemovalPlan:
+    """Check everything; WorktreeRefused with the reason if the worktree has to stay.
+
+    `commits` are those that the run is known to have made.
+    """
     folder = states.find_folder_state(tree)
     if tree.run.status.state not in TERMINAL:
         raise WorktreeRefused(f"its run is {tree.run.status.state}")
@@ -52,12 +57,18 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str]) -> RemovalPlan:
         target = tree.row.base_branch or "any branch"
         raise WorktreeRefused(f"it has {head} checked out, with commits that are not merged into {target}")
     tip = tree.git.resolve_commit(tree.ref)
+    lost = "" if tip else states.find_lost_commit(tree.git, commits)
+    if lost and not states.find_merge(tree.git, lost, tree.row.base_branch):
+        raise WorktreeRefused(
+            f"its branch {tree.row.branch} is gone, and only git has its commit {lost[:_SHORT]}: "
+            f"`jackline worktree salvage {tree.row.name}` keeps that"
+        )
     merged = states.find_branch_merge(tree, tip) if tip else "its branch is gone"
     if not merged:
         count = (tree.git.run("rev-list", "--count", tip, "--not", "--remotes", tree.row.base) or "?").strip()
         commits = "1 commit" if count == "1" else f"{count} commits"
         raise WorktreeRefused(f"not merged into {tree.row.base_branch or 'any branch'}: {commits} on {tree.row.branch}")
-    keeps = bool(tip) and not states.is_elsewhere(tree.git, tip, tree.row.base_branch)
+    keeps = bool(tip) and not states.is_elsewhere(tree.git, tip, tree.row.base_branch, tree.row.branch)
     return RemovalPlan(tree=tree, tip=tip, merged=merged, keeps_commits=keeps)
 
 

@@ -16,7 +16,6 @@ from jackline.policy.discarded_work import Discard
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jackline.engine.git import Git
     from jackline.engine.work_backup import Backup
 
 _COMMAND = "jackline worktree salvage"
@@ -50,8 +49,7 @@ def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
     elif folder == states.MISSING:
         refs += _get_refs(tree, keep_registered_work(tree.git, tree.row.path, tree.run.id))
     if not tip:
-        known = [one for one in reversed(commits) if tree.git.resolve_commit(one)]
-        refs += _keep_commit(tree, "lost", known[0]) if known else []
+        refs += _keep_commit(tree, "lost", states.find_lost_commit(tree.git, commits))
     merged = states.find_branch_merge(tree, tip) if tip else ""
     return SalvagedWork(
         refs=tuple(refs),
@@ -99,7 +97,7 @@ def _get_refs(tree: RunTree, kept: Backup) -> list[str]:
 
 def _keep_commit(tree: RunTree, name: str, commit: str) -> list[str]:
     """Keep a commit that no ref reaches."""
-    if not commit or has_ref(tree.git, commit):
+    if not commit or states.has_ref(tree.git, commit):
         return []
     ref = f"refs/jackline/{tree.run.id}/{name}"
     if tree.git.resolve_commit(ref) not in {"", commit}:  # another one was kept before
@@ -107,8 +105,3 @@ def _keep_commit(tree: RunTree, name: str, commit: str) -> list[str]:
     if tree.git.run("update-ref", ref, commit) is None:
         raise WorktreeRefused(f"{ref} cannot be written: keep commit {commit} yourself")
     return [ref]
-
-
-def has_ref(git: Git, commit: str) -> bool:
-    """Whether a branch, a tag or another ref reaches the commit."""
-    return bool(git.run("for-each-ref", "--count=1", "--contains", commit))

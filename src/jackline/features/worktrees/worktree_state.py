@@ -254,10 +254,25 @@ def find_merge(git: Git, commit: str, branch: str) -> str:
     return ""
 
 
-def is_elsewhere(git: Git, commit: str, branch: str) -> bool:
-    """Whether the commit itself can be reached from the branch or from a remote-tracking branch."""
+def is_elsewhere(git: Git, commit: str, branch: str, pushed: str = "") -> bool:
+    """Whether the commit itself can be reached from the branch or from a remote-tracking branch.
+
+    A remote-tracking branch called `pushed` does not count: it goes when the branch is deleted on the remote.
+    """
     found = git.run("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}") if branch else None
-    return found is not None or bool(git.run("for-each-ref", "--contains", commit, "refs/remotes"))
+    listed = git.run("for-each-ref", "--format=%(refname:lstrip=3)", "--contains", commit, "refs/remotes") or ""
+    return found is not None or any(name != pushed for name in listed.split())
+
+
+def has_ref(git: Git, commit: str) -> bool:
+    """Whether a branch, a tag or another ref reaches the commit."""
+    return bool(git.run("for-each-ref", "--count=1", "--contains", commit))
+
+
+def find_lost_commit(git: Git, commits: Sequence[str]) -> str:
+    """The last of these commits that still exists; empty if there is none, or if a ref reaches it."""
+    known = next((one for one in reversed(commits) if git.resolve_commit(one)), "")
+    return "" if not known or has_ref(git, known) else known
 
 
 def has_same_changes(git: Git, commit: str, target: str) -> bool:
