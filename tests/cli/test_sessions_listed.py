@@ -151,6 +151,15 @@ def test_broken_huge_linked_and_forbidden_files(place: Place) -> None:
     assert place.type("sessions", preexec_fn=obey_permissions).err == "3 files cannot be read\n"
 
 
+@pytest.mark.parametrize("text", ["/x\0", "/x\ud800"])
+def test_a_folder_that_no_path_can_name(place: Place, text: str) -> None:
+    meta = {"type": "session_meta", "payload": {"id": CODEX, "cwd": text}}
+    write(place.folder / ".codex" / "sessions" / "2026" / "11" / "17" / "rollout-1.jsonl", meta, at=1)
+    assert [one["session"] for one in place.type("sessions", "--json").rows] == [CODEX]
+    here = place.type("sessions", "--here")
+    assert (here.code, here.err) == (0, "no sessions of this folder\n"), here
+
+
 def test_accounts_and_the_run_that_owns_a_session(place: Place) -> None:
     assert place.play(SAY, words=("--run-id", "r")).code == 0
     (session,) = place.type("show", "r", "--json").json["sessions"].values()

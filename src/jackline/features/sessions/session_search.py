@@ -18,6 +18,7 @@ from jackline.app.paths import find_user_home
 from jackline.errors import UsageError
 from jackline.features.sessions.session_formats import FORMATS, SessionHead, decode_lines
 from jackline.named import NamedTuple
+from jackline.store.driver import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -156,7 +157,8 @@ class SessionSearch:
             return None
         if agent in _NAMED_BY_ID:  # the lines of a session that was forked may have the id of the first one
             head = head._replace(id=os.path.basename(path).removesuffix(".jsonl"))
-        return FoundSession(agent=reference, id=head.id, folder=head.folder, at=at, prompt=head.prompt, path=path)
+        folder = clean(head.folder)  # a path with a NUL or half a character cannot be compared with another one
+        return FoundSession(agent=reference, id=head.id, folder=folder, at=at, prompt=head.prompt, path=path)
 
     def _complete_gemini(self, head: SessionHead, path: str) -> SessionHead:
         project = os.path.dirname(os.path.dirname(path))
@@ -191,7 +193,7 @@ class SessionSearch:
             FoundSession(
                 agent=agent,
                 id=str(session),
-                folder=str(folder or ""),
+                folder=clean(str(folder or "")),
                 at=int(at or 0),
                 prompt=str(text or ""),
                 path=path,
