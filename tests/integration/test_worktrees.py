@@ -361,6 +361,29 @@ def merge_with_git(scene: Scene, program: str) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
+def test_a_merge_starts_no_hook_and_no_file_monitor_of_the_repository(scene: Scene) -> None:
+    trap = f"touch {scene.folder}/trapped"
+    scene.run("config", "core.fsmonitor", f"{trap}; false")
+    for name in ("post-merge", "post-checkout", "reference-transaction", "pre-merge-commit"):
+        hook = scene.main / ".git" / "hooks" / name
+        hook.write_text(f"#!/bin/sh\n{trap}\n")
+        hook.chmod(0o755)
+    assert scene.merge().how == "fast-forward"
+    assert not (scene.folder / "trapped").exists()
+
+
+@pytest.mark.parametrize("into", ["main~0", "main^{commit}", "refs/heads/main", "-x", ""])
+def test_what_only_names_a_commit_is_no_branch_to_merge_into(scene: Scene, into: str) -> None:
+    with pytest.raises(WorktreeRefused, match="there is no branch" if into else "name one with --into"):
+        merge_tree(
+            scene.tree._replace(row=scene.tree.row._replace(base_branch="")),
+            "",
+            into,
+            lambda: nullcontext({}),
+            prove=True,
+        )
+
+
 def test_a_kill_at_any_step_leaves_the_checkout_clean_or_merged(scene: Scene) -> None:
     """The process is killed after each git command that writes, in turn. The branch is never lost, and merges then."""
     before = diverge(scene)

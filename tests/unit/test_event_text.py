@@ -64,3 +64,11 @@ def test_files_that_a_proof_does_not_cover_are_named() -> None:
     assert is_notable(event)
     plain = place(Fact("check.tree", {**data, "left_out": []}), "r", 1, 1, "engine", "")
     assert (describe_event(plain), is_notable(plain)) == ("the proof ran on tree aaaaaaaaaaaa", False)
+
+
+def test_a_signal_on_the_bridge_is_named() -> None:
+    data = {"message": 1, "type": "signal", "signal": "DONE", "from": "helper", "to": "all", "text": "see b"}
+    assert (
+        describe_event(place(Fact("bridge.sent", data), "r", 1, 1, "helper", ""))
+        == "helper to all (signal DONE): see b"
+    )

@@ -146,6 +146,8 @@ def describe_event(event: Event) -> str:
         data["tree"], data["named"] = str(data["tree"])[:_SHORT_ID], f"; {left}" if left else ""
     if event.kind == "review.undone":
         data["kept"] = " ".join(map(str, filter(None, (data.get("patch"), *(data.get("refs") or ())))))
+    if event.kind == "bridge.sent" and "signal" in data:
+        data["type"] = f"{data['type']} {data['signal']}"
     if event.kind == "turn.started":
         pattern = _TURN_TEXTS.get(data["role"], pattern)
     if event.kind == "agent.usage" and _is_correction(data):

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 BRANCHES = "jackline/"
 SETUP_LOG = "setup.log"
-_GIT = ("git", "--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+# Starts no hook, no pager and no file monitor that the settings of a repository name; filters run.
+GIT_WORDS = ("git", "--no-pager", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
 _GIT_SECONDS = 600.0
 _MOST_LOG = 16 * 1024 * 1024
 _MOST_SHOWN = 200
@@ -75,7 +76,12 @@ class UserGit(NamedTuple):
         env = {**self.env, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
         try:
             return run_command(
-                (*_GIT, *words), cwd=self.folder, env=env, timeout_s=_GIT_SECONDS, below=self.warden, wanted=self.wanted
+                (*GIT_WORDS, *words),
+                cwd=self.folder,
+                env=env,
+                timeout_s=_GIT_SECONDS,
+                below=self.warden,
+                wanted=self.wanted,
             )
         except (SpawnFailed, WardenLost) as error:
             raise WorktreeUnready(str(error)) from error

@@ -19,7 +19,7 @@ from jackline.engine.detached import DetachedProcess
 from jackline.engine.git import GitFailed
 from jackline.engine.settings import select_inherited_variables
 from jackline.engine.tree_id import describe_names
-from jackline.engine.worktree import UserGit, WorktreeUnready, describe_end
+from jackline.engine.worktree import GIT_WORDS, UserGit, WorktreeUnready, describe_end
 from jackline.engine.worktree_files import CannotCopy, copy_files
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
@@ -78,8 +78,9 @@ def merge_tree(tree: RunTree, mode: str, into: str, hold_claims: HoldClaims, *, 
     with hold_claims() as busy:
         target, tip = _check_source(tree, into, busy)
     repair_merges(tree.git, os.path.dirname(tree.row.path))
-    before = tree.git.resolve_commit(f"refs/heads/{target}")
-    if not before:
+    ref = f"refs/heads/{target}"
+    before = tree.git.resolve_commit(ref)
+    if not before or tree.git.run("show-ref", "--verify", "--quiet", ref) is None:  # `main~1` names a commit, too
         raise WorktreeRefused(f"there is no branch {target}: name another with --into BRANCH")
     if tree.git.run("merge-base", "--is-ancestor", tip, before) is not None:
         return MergeResult(target=target, commit=before, before=before, how=UP_TO_DATE, proof="no proof")
@@ -304,7 +305,7 @@ def _move_target(tree: RunTree, update: _Update) -> None:
     own = {"GIT_REFLOG_ACTION": message, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     env = {**select_inherited_variables(os.environ), **own}
     flags = ("--quiet", "--ff-only", "--no-overwrite-ignore")
-    words = ("git", "-c", "core.hooksPath=/dev/null", "merge", *flags, update.after)
+    words = (*GIT_WORDS, "merge", *flags, update.after)
     log = f"{journal.removesuffix('.json')}.log"
     process = DetachedProcess(words, env, update.checkout, log)
     code = process.wait(_WAIT_S)
