@@ -168,6 +168,27 @@ def remove_file(path: str) -> None:
 # new files, and missing lines
 
 
+def remove_folder(path: str) -> None:
+    """Remove a folder with all that is in it, whatever its permissions; a link is removed itself."""
+    import shutil  # few commands remove a folder
+
+    if os.path.islink(path) or os.path.isfile(path):
+        os.unlink(path)
+        return
+
+    def retry(function: Callable[[str], object], failed: str, _error: object) -> None:
+        for folder in (os.path.dirname(failed), failed):
+            if os.path.isdir(folder) and not os.path.islink(folder):
+                os.chmod(folder, stat.S_IRWXU)
+        if function in {os.unlink, os.rmdir}:
+            function(failed)
+        else:
+            shutil.rmtree(failed)
+
+    if os.path.isdir(path):
+        shutil.rmtree(path, onerror=retry)
+
+
 def create_file(path: str, text: str, mode: int = 0o666) -> bool:
     """Write a new file; False if the name exists, even as a dangling link. It never replaces anything."""
     if os.path.lexists(path):

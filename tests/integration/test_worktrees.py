@@ -22,7 +22,7 @@ from jackline.domain.states import Proof, RunState
 from jackline.engine.git import Git
 from jackline.engine.process import Warden
 from jackline.errors import WorktreeRefused
-from jackline.features.worktrees import worktree_merge, worktree_state
+from jackline.features.worktrees import worktree_merge, worktree_removal, worktree_state
 from jackline.features.worktrees.worktree_merge import MergeResult, merge_tree
 from jackline.features.worktrees.worktree_removal import RemovalPlan, plan_removal, remove_worktree
 from jackline.features.worktrees.worktree_salvage import salvage_tree
@@ -729,7 +729,7 @@ def test_caches_are_removed(scene: Scene) -> None:
     assert not scene.path.exists()
 
 
-def test_git_checks_again_before_it_removes(scene: Scene) -> None:
+def test_a_change_after_the_check_stays(scene: Scene) -> None:
     """Work that appears between the check and the removal stays."""
     scene.merge()
     plan = scene.plan()
@@ -743,6 +743,59 @@ def test_git_checks_again_before_it_removes(scene: Scene) -> None:
     with pytest.raises(WorktreeRefused, match="it stays"):
         remove_worktree(plan, _NoStore(), 1)  # type: ignore[arg-type]
     assert scene.run("log", "-1", "--format=%s", BRANCH) == "unmerged"
+    assert inspect_tree(scene.tree).folder == "ready"
+
+
+def test_a_branch_that_moves_during_the_removal_stays(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.merge()
+    plan = scene.plan()
+    monkeypatch.setattr(worktree_removal, "_move_apart", lambda *_words: make_unmerged(scene))
+    with pytest.raises(WorktreeRefused, match="it stays"):
+        remove_worktree(plan, _NoStore(), 1)  # type: ignore[arg-type]
+    assert scene.run("log", "-1", "--format=%s", BRANCH) == "unmerged"
+
+
+class Killed(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.parametrize("step", ["list_changes", "_run", "remove_folder"])
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_removal_that_was_cut_off_is_made_again(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, step: str, *, is_later: bool
+) -> None:
+    """The folder is whole or gone, never a worktree that lacks files; and the next removal succeeds."""
+    scene.merge()
+    plan = scene.plan()
+    where = worktree_state if step == "list_changes" else worktree_removal
+    real = getattr(where, step)
+
+    def die(*words: object, **named: object) -> None:
+        if is_later:
+            real(*words, **named)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(where, step, die)
+        with pytest.raises(Killed):
+            remove_worktree(plan, _NoStore(), 1)  # type: ignore[arg-type]
+    worktree_removal.repair_removals(scene.git, str(scene.path.parent))
+    assert inspect_tree(scene.tree).changed == 0
+    assert scene.path.exists() == (step == "list_changes" or (step == "_run" and not is_later))
+    scene.remove()
+    assert os.listdir(scene.path.parent) == []
+    assert scene.run("branch", "--list", "jackline/*") == ""
+    assert str(scene.path) not in scene.run("worktree", "list")
+
+
+def test_what_appeared_before_a_removal_was_cut_off_comes_back(scene: Scene) -> None:
+    scene.merge()
+    make_untracked(scene)
+    scene.path.rename(scene.path.parent / ".gc-w")
+    worktree_removal.repair_removals(scene.git, str(scene.path.parent))
+    assert (scene.path / "untracked").exists()
+    with pytest.raises(WorktreeRefused, match="not committed: untracked"):
+        scene.plan()
 
 
 def test_an_unchanged_copy_is_no_reason_to_stay(scene: Scene) -> None:

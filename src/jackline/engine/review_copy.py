@@ -11,7 +11,6 @@ import json
 import os
 import shlex
 import shutil
-import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -28,13 +27,13 @@ from jackline.engine.tree_id import (
 )
 from jackline.engine.work_backup import HOST_IDENTITY, keep_commit, keep_work
 from jackline.engine.work_trees import read_json
-from jackline.files import NotWritten, make_private_folder, write_file
+from jackline.files import NotWritten, make_private_folder, remove_folder, write_file
 from jackline.formatting import make_printable
 from jackline.named import NamedTuple
 from jackline.policy.discarded_work import Discard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from jackline.engine.git import Git
     from jackline.engine.tree_files import WorkingRepository
@@ -106,7 +105,7 @@ class ReviewCopies:
             tree = tree or state.id
             workspace = self._fill_copy(path, tree)
         except (GitFailed, NotWritten, OSError, TreeUnreadable) as error:
-            _remove_folder(path)
+            remove_folder(path)
             raise ReviewCopyFailed(f"the copy for the reviewer cannot be made: {error}") from error
         patch = os.path.join(self._reviews, f"{round_}-{seat}.patch")
         return ReviewCopy(path=path, workspace=workspace, tree=tree, patch=patch)
@@ -120,7 +119,7 @@ class ReviewCopies:
                 f"the changes of the reviewer cannot be kept, they are in {copy.path}: {error}"
             ) from error
         if _is_in_place(copy):
-            _remove_folder(copy.path)
+            remove_folder(copy.path)
         end = self.restore_worker()
         return end._replace(patch=copy.patch if written else "", written=written)
 
@@ -140,7 +139,7 @@ class ReviewCopies:
     def remove_copies(self) -> None:
         """Remove all copies of this run."""
         try:
-            _remove_folder(self._copies)
+            remove_folder(self._copies)
         except OSError as error:
             raise ReviewCopyFailed(f"an earlier copy for a reviewer cannot be removed: {error}") from error
 
@@ -202,11 +201,11 @@ class ReviewCopies:
         if not _is_in_place(copy) or os.path.islink(copy.path) or not os.path.isdir(copy.path):
             return ()
         folder = os.path.join(copy.path, ".git")
-        _remove_folder(folder)  # the reviewer may have changed its configuration
+        remove_folder(folder)  # the reviewer may have changed its configuration
         self._write_repository(folder)
         bind_trees(self._git, folder, copy.path).read("read-tree", copy.tree)
         mine, trees = self._git._replace(workspace=copy.path), f"{copy.path}.git"
-        _remove_folder(trees)  # the reviewer may have made it
+        remove_folder(trees)  # the reviewer may have made it
         after = compute_tree(mine, trees)
         written = list_changed_files(mine, trees, copy.tree, after.id) if after is not None else ()
         if after is not None and written:
@@ -218,7 +217,7 @@ class ReviewCopies:
                 with suppress(FileNotFoundError):
                     os.unlink(copy.patch)
                 raise
-        _remove_folder(trees)
+        remove_folder(trees)
         return written
 
     # the workspace of the worker
@@ -346,22 +345,3 @@ def _replace_index(saved: str, index: str) -> None:
     except OSError:
         os.unlink(lock)
         raise
-
-
-def _remove_folder(path: str) -> None:
-    """Remove a folder with all that is in it, whatever its permissions; a link is removed itself."""
-    if os.path.islink(path) or os.path.isfile(path):
-        os.unlink(path)
-        return
-
-    def retry(function: Callable[[str], object], failed: str, _error: object) -> None:
-        for folder in (os.path.dirname(failed), failed):
-            if os.path.isdir(folder) and not os.path.islink(folder):
-                os.chmod(folder, stat.S_IRWXU)
-        if function in {os.unlink, os.rmdir}:
-            function(failed)
-        else:
-            shutil.rmtree(failed)
-
-    if os.path.isdir(path):
-        shutil.rmtree(path, onerror=retry)

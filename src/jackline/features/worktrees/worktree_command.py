@@ -268,11 +268,13 @@ def _remove(tree: RunTree, home: Home, *, dry_run: bool) -> RemovalPlan:
 
 def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) -> int:
     from jackline.features.worktrees.worktree_merge import repair_merges
+    from jackline.features.worktrees.worktree_removal import repair_removals
 
     for folder, tree in {os.path.dirname(one.row.path): one for one in trees}.items():
         if not dry_run:
             with _lock_worktrees(tree):
                 repair_merges(tree.git, folder)
+                repair_removals(tree.git, folder)
     for tree in trees:
         row: dict[str, object] = {"name": tree.row.name, "run": tree.run.id, "path": tree.row.path}
         try:

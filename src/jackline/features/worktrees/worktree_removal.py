@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
 from jackline.domain.states import TERMINAL
 from jackline.engine.git import GitFailed
 from jackline.engine.work_backup import find_admin_folder, find_registered_work
-from jackline.engine.worktree import ListedWorktree, name_lock
+from jackline.engine.worktree import ListedWorktree
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import RunTree
+from jackline.files import remove_folder
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from jackline.engine.git import Git
     from jackline.store.store import Store
 
 _SHORT = 12  # digits of a commit
+_APART = ".gc-"  # precedes the name of a folder that is being removed; no worktree has such a name
 
 
 class RemovalPlan(NamedTuple):
@@ -127,24 +131,54 @@ def _refuse_registered_work(tree: RunTree) -> None:
 
 
 def remove_worktree(plan: RemovalPlan, store: Store, at: int) -> None:
-    """Remove folder and branch. Git checks again that nothing is uncommitted, and that the branch has not moved."""
+    """Remove folder and branch, if nothing has changed since the plan was made.
+
+    The folder gets another name first: a removal that is cut off leaves no worktree in which files are missing.
+    """
     tree, row = plan.tree, plan.tree.row
     if plan.keeps_commits:
         _run(tree, "update-ref", f"refs/jackline/{row.run_id}/branch", plan.tip)
+    apart = os.path.join(os.path.dirname(row.path), f"{_APART}{row.name}")
     if os.path.lexists(row.path):
-        tree.git.run("worktree", "unlock", row.path)  # fails if it is not locked
-        try:
-            _run(tree, "worktree", "remove", row.path)
-        except WorktreeRefused:
-            tree.git.run("worktree", "lock", "--reason", name_lock(row.run_id), row.path)
-            raise
-    elif any(os.path.realpath(one.path) == row.path for one in states.list_checkouts(tree.git)):
-        tree.git.run("worktree", "unlock", row.path)
-        _run(tree, "worktree", "remove", "--force", row.path)  # only what git knows of a folder that is gone
+        _move_apart(plan, apart)
+    if any(os.path.realpath(one.path) == row.path for one in states.list_checkouts(tree.git)):
+        _run(tree, "worktree", "remove", "--force", "--force", row.path)  # only what git knows of it
+    try:
+        remove_folder(apart)
+    except OSError as error:
+        raise WorktreeRefused(f"{error.filename or apart} cannot be deleted: {error.strerror}") from error
     if plan.tip:
         _run(tree, "update-ref", "-d", tree.ref, plan.tip)
     fact = Fact("worktree.removed", {"path": row.path, "branch": row.branch, "commit": plan.tip, "merged": plan.merged})
     store.worktrees.record_removed(row.run_id, fact, at)
+
+
+def _move_apart(plan: RemovalPlan, apart: str) -> None:
+    """Rename the folder, so that no program finds it there; back again if it was changed after the plan was made."""
+    tree, path = plan.tree, plan.tree.row.path
+    if os.path.lexists(apart):
+        raise WorktreeRefused(f"{apart} is left from an earlier removal: look into it, and delete it")
+    try:
+        os.rename(path, apart)
+    except OSError as error:
+        raise WorktreeRefused(f"{path} cannot be renamed: {error.strerror}") from error
+    if states.list_changes(tree.git._replace(workspace=apart)) != [] or tree.git.resolve_commit(tree.ref) != plan.tip:
+        os.rename(apart, path)
+        raise WorktreeRefused("it was changed in the meantime: it stays")
+
+
+def repair_removals(git: Git, folder: str) -> None:
+    """Undo removals that were cut off while git still knew the worktree; the next one finishes the others.
+
+    The caller holds the folder's lock, so none of them is going on.
+    """
+    with suppress(FileNotFoundError):
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name.removeprefix(_APART))
+            if not name.startswith(_APART) or os.path.lexists(path):
+                continue
+            if any(os.path.realpath(one.path) == path for one in states.list_checkouts(git)):
+                os.rename(os.path.join(folder, name), path)
 
 
 def _run(tree: RunTree, *words: str) -> None:
