@@ -264,19 +264,21 @@ def test_a_run_whose_worktree_was_removed_is_not_resumed(repo: Place) -> None:
     assert (after["failure"], after["attempts"][-1]["token"]) == ("proof", 1), after
 
 
-def test_the_list_fits_a_narrow_terminal(repo: Place) -> None:
+@pytest.mark.parametrize(("columns", "name"), [(60, "lost"), (80, "lost-2048803e41c2")])
+def test_the_list_fits_a_narrow_terminal(repo: Place, columns: int, name: str) -> None:
+    """The name, which other commands need, is whole."""
     assert start(repo, "--setup", "true").code == 0
-    assert start(repo, "lost", steps=(SAY,), run_id="lost").code == 0
-    shutil.rmtree(find_root(repo, "lost"))
-    terminal = Terminal(repo, "worktree", "list", COLUMNS="60", NO_COLOR="1")
+    assert start(repo, name, steps=(SAY,), run_id="lost").code == 0
+    shutil.rmtree(find_root(repo, name))
+    terminal = Terminal(repo, "worktree", "list", COLUMNS=str(columns), NO_COLOR="1")
     while terminal.read():
         pass
     terminal.end()
     lines = terminal.seen.splitlines()
-    assert max(map(len, lines)) <= 60, lines
+    assert max(map(len, lines)) <= columns, lines
     assert [line.split() for line in lines] == [
         ["NAME", "RUN", "STATE", "AHEAD", "CHANGED", "MERGED"],
-        ["lost", "#2", "succeeded", "0", "missing", "main"],
+        [name, "#2", "succeeded", "0", "missing", "main"],
         ["r", "#1", "succeeded", "1", "(1", "file)", "0", "no"],
     ]
 

@@ -39,7 +39,7 @@ _ACTIONS = {
 }
 _COLUMNS = parse_columns("NAME RUN STATE* FOLDER AHEAD BEHIND CHANGED MERGED PATH~")
 _NARROW_COLUMNS = parse_columns("NAME RUN STATE* AHEAD CHANGED MERGED~")  # where the others do not fit
-_LEAST_WIDTH = 80
+_LEAST_PATH = 12
 _TREE_HELP = "the name of the worktree, or its run"
 _SHORT = 12
 _SHOWN_FILES = 5
@@ -91,7 +91,10 @@ def _list(trees: list[RunTree], out: Output) -> int:
         out.print_note("no worktrees; `jackline run --worktree` creates one")
         return 0
     rows = [_build_row(tree, state) for tree, state in found]
-    if out.stdout.is_terminal and out.terminal_width() < _LEAST_WIDTH:
+    # Names are copied into commands, so they must not be cut; the path, which is last, may be.
+    columns = zip((column.title for column in _COLUMNS), *rows, strict=True)
+    needed = sum(2 + max(map(len, cells)) for cells in list(columns)[:-1]) + _LEAST_PATH
+    if out.stdout.is_terminal and out.terminal_width() < needed:
         rows = [[*row[:3], row[4], row[6] or row[3], row[7]] for row in rows]  # nothing is changed in a missing folder
         out.print_table(_NARROW_COLUMNS, rows)
     else:
