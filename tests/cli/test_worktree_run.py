@@ -196,6 +196,7 @@ def test_trust_of_the_checkout_holds_in_the_worktree(repo: Place) -> None:
         (("--copy", "many"), "let the set-up command create it"),
         (("--worktree-base", "nothing"), "not a commit"),
         (("two words",), "a prompt goes before --worktree"),
+        (("--pr", "two words"), "a prompt goes before --pr"),
         (("x.lock",), "no '.' or '.lock' at the end"),
         (("",), "--worktree is empty"),
         (("--setup", ""), "--setup is empty"),

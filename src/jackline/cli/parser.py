@@ -84,8 +84,8 @@ class CommandParser(argparse.ArgumentParser):
 
     def _suggest_fix(self, message: str) -> str:
         """Return similar flags or choices, or how to write a value that starts with a dash."""
+        flag = message.partition(":")[0].rpartition("/")[2].removeprefix("argument ")
         if message.endswith(("expected one argument", "expected at least one argument")):
-            flag = message.partition(":")[0].rpartition("/")[2].removeprefix("argument ")
             return f" a value that starts with a dash is written {flag}=-…;"
         unknown = message.partition("unrecognized arguments: ")[2].split()
         if flags := [word.partition("=")[0] for word in unknown if word.startswith("-")]:
@@ -94,6 +94,8 @@ class CommandParser(argparse.ArgumentParser):
             passed_on = " flags of another program go after --;" if self.takes_arguments else ""
             return suggest_nearest(flags[0], known) + passed_on
         wrong, _, choices = message.partition("invalid choice: ")[2].partition(" (choose from ")
+        if " " in wrong and any(flag in one.option_strings and one.nargs == "?" for one in iterate_actions(self)):
+            return f" a prompt goes before {flag};"
         return (
             suggest_nearest(wrong.strip("'"), [word.strip("'") for word in choices.rstrip(")").split(", ")])
             if wrong
