@@ -23,6 +23,7 @@ from jackline.files import is_unlocked
 from tests.cli.place import SAY, Ended, Place, is_one_line
 from tests.cli.test_terminal import Terminal
 from tests.cli.test_worktree_run import find_root, git, list_kinds, repo, run, start
+from tests.support.skips import obey_permissions
 
 __all__ = ["repo"]
 REFUSED = 1
@@ -55,6 +56,23 @@ def test_from_the_run_to_the_merge_and_the_removal(repo: Place) -> None:
     assert list_kinds(repo)[-2:] == ["worktree.merged", "worktree.removed"]
     assert repo.type("verify", "r").code == 0
     assert start(repo, "r", run_id="next").code == 0  # the name is free again
+
+
+@pytest.mark.parametrize("name", ["hidden", "node_modules/hidden"])
+def test_a_folder_that_cannot_be_read_is_not_taken_for_empty(repo: Place, name: str) -> None:
+    """Git does, without an error. One that can be read and not written, as some package managers make, is removed."""
+    assert start(repo, steps=(SAY,)).code == 0
+    (repo.repository / ".git" / "info" / "exclude").write_text("node_modules/\n")
+    folder = find_root(repo) / name
+    folder.mkdir(parents=True)
+    (folder / "mine").touch()
+    folder.chmod(0)
+    kept = repo.type("worktree", "gc", preexec_fn=obey_permissions)
+    assert kept.out == f"r stays: {folder} cannot be read: Permission denied\n", kept
+    folder.chmod(0o500)
+    removed = repo.type("worktree", "gc", preexec_fn=obey_permissions)
+    assert removed.out == ("removed r (main)\n" if "/" in name else f"r stays: not committed: {name}/mine\n"), removed
+    assert folder.exists() == ("/" not in name)
 
 
 def test_a_manifest_and_show_name_it(repo: Place) -> None:

@@ -84,6 +84,7 @@ def _refuse_lock(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
 
 def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
     """WorktreeRefused if the folder holds anything that is nowhere else."""
+    _refuse_unreadable(tree.row.path)
     git = tree.here
     changed = states.list_changes(git)
     if changed is None:
@@ -108,6 +109,16 @@ def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
             f"ignored by git, and maybe needed: {states.name_files(lost)}; copy what you need and delete that in "
             f"{tree.row.path}, then run gc again"
         )
+
+
+def _refuse_unreadable(folder: str) -> None:
+    """WorktreeRefused if a folder in it cannot be listed: git takes such a one for empty."""
+
+    def refuse(error: OSError) -> None:
+        raise WorktreeRefused(f"{error.filename} cannot be read: {error.strerror}") from error
+
+    for _ in os.walk(folder, onerror=refuse):
+        pass
 
 
 def _refuse_registered_work(tree: RunTree) -> None:
