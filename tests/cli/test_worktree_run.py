@@ -279,6 +279,18 @@ def wrap_git(place: Place, program: str) -> dict[str, str]:
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
+def test_a_disk_that_is_full_while_it_is_made_is_told_from_the_first_error(repo: Place) -> None:
+    """With git's own lines; resume makes it again."""
+    fail = "echo 'error: unable to write file a' >&2; echo 'fatal: Could not reset index file' >&2; exit 128"
+    full = wrap_git(repo, f'case "$*" in *"worktree add "*) {fail};; *) exec "$GIT" "$@";; esac')
+    words = ("mend it", "--agent", "scripted", "--script", repo.script(SAY), "--run-id", "r", "--worktree")
+    ended = repo.type("run", *words, environ=full)
+    assert ended.code == FAILED, ended
+    told = "git worktree failed (exit 128): fatal: Could not reset index file (error: unable to write file a)"
+    assert repo.type("show", "r", "--json").json["detail"] == told
+    assert repo.type("resume", "r").code == 0
+
+
 @pytest.mark.parametrize("when", ["after", pytest.param("before", marks=pytest.mark.full)])
 @pytest.mark.parametrize("step", ["update-ref", "worktree add", "set-up"])
 def test_a_kill_while_it_is_made_is_repaired_by_resume(repo: Place, step: str, when: str) -> None:

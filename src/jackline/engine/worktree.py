@@ -90,7 +90,10 @@ class UserGit(NamedTuple):
         """The output of git; WorktreeUnready if it fails."""
         result = self.run(*words)
         if result.timed_out or result.exit_code != 0:
-            raise WorktreeUnready(f"git {words[0]} {describe_end(result)}")
+            lines = result.stderr_tail.decode("utf-8", "replace").splitlines()
+            # The last line of `worktree add` on a full disk says less than its first one.
+            cause = next((f" ({make_printable(line)})" for line in lines[:-1] if line.startswith("error: ")), "")
+            raise WorktreeUnready(f"git {words[0]} {describe_end(result)}{shorten_text(cause, _MOST_SHOWN)}")
         return result.stdout_tail.decode("utf-8", "replace").removesuffix("\n")
 
     def resolve(self, name: str) -> str:
