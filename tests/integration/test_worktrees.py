@@ -178,7 +178,7 @@ def test_ff_only_and_conflicts_change_nothing(scene: Scene) -> None:
     assert os.listdir(scene.path.parent) == ["w"]
 
 
-@pytest.mark.parametrize("change", ["changed", "staged", "merging", "busy"])
+@pytest.mark.parametrize("change", ["changed", "staged", "merging", "rebasing", "twice", "busy"])
 def test_a_main_checkout_that_is_not_clean_is_never_touched(scene: Scene, change: str) -> None:
     busy = {}
     match change:
@@ -189,6 +189,11 @@ def test_a_main_checkout_that_is_not_clean_is_never_touched(scene: Scene, change
             scene.run("add", "mine")
         case "merging":
             (scene.main / ".git" / "MERGE_HEAD").write_text(f"{scene.base}\n")
+        case "rebasing":  # git detaches HEAD meanwhile, and its end would find another commit on the branch
+            diverge(scene)
+            scene.run("-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "-q", "-i", scene.base)
+        case "twice":
+            scene.run("worktree", "add", "-q", "--force", str(scene.folder / "twice"), "main")
         case _:
             busy = {str(scene.main): "other"}
     before = scene.picture()

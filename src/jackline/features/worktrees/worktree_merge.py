@@ -153,7 +153,13 @@ def _refuse_uncommitted(tree: RunTree) -> None:
 
 def find_checkout(git: Git, target: str, busy: Mapping[str, str]) -> str:
     """The clean checkout of the target; empty if it is checked out nowhere. WorktreeRefused if it cannot be changed."""
-    found = [one.path for one in states.list_checkouts(git) if one.branch == f"refs/heads/{target}"]
+    checkouts = states.list_checkouts(git)
+    for one in checkouts:
+        if not one.branch and states.find_rebased(git._replace(workspace=one.path)) == f"refs/heads/{target}":
+            raise WorktreeRefused(f"a rebase of {target} is not finished in {one.path}: finish it, then merge")
+    found = [one.path for one in checkouts if one.branch == f"refs/heads/{target}"]
+    if len(found) > 1:
+        raise WorktreeRefused(f"{target} is checked out in {found[0]} and {found[1]}: leave it in one of them")
     for path in found:
         here = git._replace(workspace=path)
         if os.path.realpath(path) in busy:

@@ -222,6 +222,15 @@ def find_operation(git: Git) -> str:
     return ""
 
 
+def find_rebased(git: Git) -> str:
+    """The branch that is being rebased in a checkout, whose HEAD is detached meanwhile; empty if there is none."""
+    for folder in ("rebase-merge", "rebase-apply"):
+        path = (git.run("rev-parse", "--git-path", f"{folder}/head-name") or "").removesuffix("\n")
+        with suppress(OSError), open(os.path.join(git.workspace, path), encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    return ""
+
+
 def list_checkouts(git: Git) -> list[ListedWorktree]:
     """All worktrees of the repository, also those that jackline did not make; WorktreeRefused if git cannot tell."""
     listed = git.run("worktree", "list", "--porcelain")
