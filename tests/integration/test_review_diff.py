@@ -10,7 +10,9 @@ import pytest
 
 from jackline.domain.review_prompts import MOST_DIFF
 from jackline.engine.git import Git
+from jackline.engine.review_copy import ReviewCopies
 from jackline.engine.review_seat import read_diff, read_work_diff
+from jackline.engine.work_trees import WorkTrees
 
 
 def git(repo: Path, *words: str) -> str:
@@ -78,6 +80,23 @@ def test_the_work_is_the_last_commit_of_a_copy_even_if_it_is_the_first(repo: Pat
     assert "+two" in work.text
     assert "+one" not in work.text
     assert work.command == "git diff HEAD~1 HEAD"
+
+
+def test_no_attribute_hides_a_change_from_a_reviewer(repo: Path, tmp_path: Path) -> None:
+    """Such as an agent that calls its code binary."""
+    commit(repo, "a.txt", "one\n")
+    copies = ReviewCopies(WorkTrees(opened(repo), str(tmp_path / "run")), "r-1", str(tmp_path / "cache"))
+    copies.trees.record_start()
+    (repo / ".gitattributes").write_text("*.py -diff\n*.txt binary\n")
+    (repo / "work.py").write_text("do_evil()\n")
+    (repo / "a.txt").write_text("two\n")
+    (repo / "image").write_bytes(bytes(range(256)))
+    (repo / ".git" / "info" / "attributes").write_text("* -diff\n")
+    copy = copies.prepare_review("", 1, 0)
+    diff = read_work_diff(opened(Path(copy.path)))
+    assert diff is not None
+    for text in ("+do_evil()", "-one\n+two", "image differ"):
+        assert text in diff.text
 
 
 def test_git_cannot_tell_outside_of_a_repository(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ _INDEX = "index"
 _NEW_INDEX = "index.new"
 _OTHER_INDEX = "index.other"
 _UPDATE = ("update-index", "-z")
-# They come before the attributes of the repository.
-_ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding\n"
+# They come before the attributes of the repository. A file can be marked as binary, to hide its changes from reviewers.
+_ATTRIBUTES = "* -text -eol -crlf -filter -ident -working-tree-encoding !diff\n"
 _CONFIG = """[core]
     repositoryFormatVersion = 1
     bare = false
