@@ -63,10 +63,27 @@ def test_a_result_that_changes_is_progress(store: Store, make: Make) -> None:
 def test_another_call_between_counts_anew(store: Store, make: Make) -> None:
     stops: Stops = []
     ledger = begin(store, stops)
-    for _ in range(MOST):
+    for number in range(2 * MOST):
         make(ledger, "Bash", {"command": "make test"})
-        make(ledger, "Bash", {"command": "cat a.py"})
+        make(ledger, "Bash", {"command": f"cat {number}.py"})
     assert stops == []
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_few_calls_again_and_again_stop_the_turn(store: Store, count: int) -> None:
+    """Such as an edit, a test that fails, and the edit back."""
+    stops: Stops = []
+    ledger = begin(store, stops)
+    commands = [f"cat {number}.py" for number in range(count)]
+    gated(ledger, "Bash", {"command": "ls"})
+    for command in (commands * MOST)[:-1]:
+        gated(ledger, "Bash", {"command": command})
+    assert stops == []
+    gated(ledger, "Bash", {"command": commands[-1]})
+    ((why, detail),) = stops
+    assert why is StopReason.STUCK
+    calls = "; ".join(f'Bash {{"command":"{command}"}}' for command in commands)
+    assert detail == f"the agent made the same {count} calls 3 times in a row, with the same results: {calls}"
 
 
 def test_a_call_that_is_denied_again_and_again_stops_the_turn(store: Store) -> None:

@@ -146,7 +146,7 @@ KEYS = (
     SettingKey(
         name="max_repeats",
         default=25,
-        help="how often in a row the same call may have the same result; 0: no limit",
+        help="how often in a row the same calls may have the same results; 0: no limit",
         bounds=True,
         open_at_zero=True,
     ),

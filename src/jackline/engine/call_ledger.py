@@ -278,13 +278,14 @@ class CallLedger:
         )
 
     def _end_repeat(self, call_id: str, result: str) -> None:
-        """Stop an agent that makes the same call again and again, and learns nothing from it."""
+        """Stop an agent that makes the same calls again and again, and learns nothing from them."""
         with self._admission_lock:
-            times, words = self.repeats.record_end(call_id, result)
+            times, calls = self.repeats.record_end(call_id, result)
         most = self._run.spec.limits.repeats
         if most is not None and times >= most:
-            words = shorten_text(self._store.redactor.redact(words), _SHOWN)
-            detail = f"the agent made the same call {times} times in a row, with the same result: {words}"
+            words = "; ".join(shorten_text(self._store.redactor.redact(call), _SHOWN) for call in calls)
+            same, result = ("call", "result") if len(calls) == 1 else (f"{len(calls)} calls", "results")
+            detail = f"the agent made the same {same} {times} times in a row, with the same {result}: {words}"
             self._stop(StopReason.STUCK, detail)
 
     def _end_replay(self, call_id: str) -> None:
