@@ -187,6 +187,37 @@ def test_a_review_of_files_that_changed_meanwhile_is_no_pass(now: str) -> None:
     assert status(reviewing).state is RunState.RUNNING
 
 
+def test_files_that_change_during_each_review_do_not_keep_a_run_for_ever() -> None:
+    result = drive(begin(REVIEWED), done(), green("t0"))
+    for number in (1, 2):
+        result = drive(result.state, reviewed(number, outcome="pass")._replace(tree=f"t{number}"), green(f"t{number}"))
+        assert isinstance(result.commands[0], StartTurn)
+    ended = drive(result.state, reviewed(3, outcome="pass")._replace(tree="t3"))
+    assert (status(ended).state, status(ended).reason) == (RunState.WAITING, WaitReason.HUMAN)
+    assert "the files changed during the review, and there was no pass in 3 review rounds" in status(ended).detail
+    assert (status(ended).goal, status(ended).proof) == (Phase.PROVING, Proof.UNVERIFIED)
+    continued = status(ended)._replace(rounds_from=3)  # by a person
+    again = drive(MachineState("run", REVIEWED, continued), Claimed(AT), Recovered(AT), green("t3"))
+    assert isinstance(again.commands[0], StartTurn)
+    assert (again.commands[0].role, again.commands[0].review_round) == (Role.REVIEW, 4)
+
+
+def test_no_review_starts_with_a_spent_budget() -> None:
+    spec = PAIR._replace(limits=Limits(usd_micros=5))
+    worked = drive(begin(spec), done()._replace(usage=Usage(usd_micros=5)))
+    assert isinstance(worked.commands[0], RunCheck), "finished work is proved"
+    unclear = done(verdict_problem="no verdict")._replace(usage=Usage(usd_micros=5))
+    first = reviewed(1, outcome="pass")._replace(usage=Usage(usd_micros=5))
+    proved = drive(begin(spec), done(), green())
+    for parked in (drive(worked.state, green()), drive(proved.state, first), drive(proved.state, unclear)):
+        assert (status(parked).reason, status(parked).goal) == (WaitReason.BUDGET, Phase.REVIEWING)
+        assert status(parked).proof is Proof.PROVED
+    more = spec._replace(limits=Limits(usd_micros=9))
+    resumed = drive(MachineState("run", more, status(parked)), Claimed(AT), Recovered(AT, tree="t1"))
+    assert isinstance(resumed.commands[0], StartTurn)
+    assert resumed.commands[0].role is Role.REVIEW
+
+
 def test_without_a_proof_the_reviewed_files_have_to_be_those_at_the_end() -> None:
     reviewing = drive(begin(REVIEWED._replace(proof="")), done())
     again = drive(reviewing.state, reviewed(1, outcome="pass")._replace(tree="t2"))
@@ -401,6 +432,8 @@ def test_a_publication_that_fails_is_retried_waits_or_is_proved_again() -> None:
     assert status(denied).failure is Failure.PULL_REQUEST
     assert status(drive(before, Published(AT, doubts=("c1",), detail="c1"))).reason is WaitReason.IN_DOUBT
     assert isinstance(drive(before, Published(AT, is_stale=True)).commands[0], RunCheck)
+    spent = before._replace(spec=PUBLISHED._replace(limits=Limits(steps=1)))
+    assert status(drive(spent, Published(AT, is_stale=True))).reason is WaitReason.BUDGET
 
 
 def test_work_that_is_not_committed_is_the_next_iteration_until_nothing_moves() -> None:

@@ -68,9 +68,9 @@ def _work(state: MachineState) -> StepResult:
     is_over = last is not None and last.number == status.iteration
     # The current iteration was counted when it began: a crash in the last one must not end it.
     limits = spec.limits if is_over or not status.iteration else spec.limits._replace(iterations=None)
-    spent = find_exhausted_limit(limits._replace(iterations=None), status.spent)
+    spent = _park_if_spent(state)
     if spent is not None:
-        return park_run(state, WaitReason.BUDGET, f"budget spent: {spent}")
+        return spent
     used = find_exhausted_limit(limits, status.spent)
     if used is not None and is_over and last is not None:
         more = f"`jackline resume {state.run_id} --max-iterations N` continues it"
@@ -83,6 +83,12 @@ def _work(state: MachineState) -> StepResult:
     # The turn changes the tree, so an earlier proof no longer applies.
     status = status._replace(goal=_GOALS[role], proof=Proof.UNVERIFIED, tree="")
     return _start_turn(state._replace(status=status), role)
+
+
+def _park_if_spent(state: MachineState) -> StepResult | None:
+    """Let the run wait if a budget is spent, whatever its iterations."""
+    spent = find_exhausted_limit(state.spec.limits._replace(iterations=None), state.status.spent)
+    return None if spent is None else park_run(state, WaitReason.BUDGET, f"budget spent: {spent}")
 
 
 def _start_turn(state: MachineState, role: Role) -> StepResult:
@@ -199,7 +205,7 @@ def _review(state: MachineState, at: int) -> StepResult:
     if result is RoundResult.PASSED or state.is_accepted:
         return _publish(state, at)
     if result is None:
-        return _start_turn(state, Role.REVIEW)
+        return _park_if_spent(state) or _start_turn(state, Role.REVIEW)
     detail = describe_blocking(state.findings)
     if is_stalled(state.verdicts, status.review_round, status.rounds_from, spec.review_rounds):
         rounds = status.review_round - status.rounds_from
@@ -213,7 +219,7 @@ def _review(state: MachineState, at: int) -> StepResult:
 def on_reviewed(state: MachineState, at: int) -> StepResult:
     """A reviewer has answered: take the verdict, or ask once more for one."""
     if state.has_tree_changed:
-        return prepend_fact(Fact("check.dropped", {"tree": state.status.tree}), proceed(drop_proof(state), at))
+        return prepend_fact(Fact("check.dropped", {"tree": state.status.tree}), _on_dropped_review(state, at))
     if not state.verdict_problem:
         return proceed(state._replace(status=state.status._replace(retries=0), has_asked_again=False), at)
     if state.has_asked_again:
@@ -222,7 +228,18 @@ def on_reviewed(state: MachineState, at: int) -> StepResult:
         accept = f"`jackline findings {state.run_id} --accept REASON` accepts the work"
         again = f"`jackline resume {state.run_id}` lets it review again"
         return park_run(state, WaitReason.HUMAN, f"{detail} {again}, {accept}")
-    return _start_turn(state._replace(has_asked_again=True), Role.REVIEW)
+    return _park_if_spent(state) or _start_turn(state._replace(has_asked_again=True), Role.REVIEW)
+
+
+def _on_dropped_review(state: MachineState, at: int) -> StepResult:
+    """The files changed during the review: prove and review them again, unless that does not end."""
+    rounds = state.status.review_round - state.status.rounds_from
+    if rounds < state.spec.review_rounds:
+        return proceed(drop_proof(state), at)
+    why = f"the files changed during the review, and there was no pass in {pluralize(rounds, 'review round')}"
+    return park_run(
+        drop_proof(state), WaitReason.HUMAN, f"{why}: see that nothing else writes in {state.spec.workspace}"
+    )
 
 
 def drop_proof(state: MachineState) -> MachineState:
@@ -241,7 +258,7 @@ def _publish(state: MachineState, at: int) -> StepResult:
 
 def _on_published(state: MachineState, event: Published) -> StepResult:
     if event.is_stale:
-        return proceed(drop_proof(state), event.at)
+        return _park_if_spent(drop_proof(state)) or proceed(drop_proof(state), event.at)
     if event.doubts:
         return park_run(state, WaitReason.IN_DOUBT, event.detail)
     if event.waits is not None:
