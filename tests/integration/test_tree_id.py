@@ -378,6 +378,20 @@ def test_a_broken_repository_is_not_the_same_as_none(repo: Path, tmp_path: Path)
         compute_tree(open_git(repo), str(tmp_path / "trees"))
 
 
+def test_what_git_says_about_its_failure_is_told_in_full(
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git prints what to do below its message."""
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(TreeUnreadable, match=r"dubious ownership in .*: git config --global --add safe.directory /"):
+        compute_tree(open_git(repo), str(tmp_path / "trees"))
+    monkeypatch.delenv("GIT_TEST_ASSUME_DIFFERENT_OWNER")
+    (repo / "inside").mkdir()
+    git(repo / "inside", "init", "-q", "--bare", ".git")
+    with pytest.raises(TreeUnreadable, match=r"^inside: git rev-parse failed: this operation must be run in a work"):
+        compute_tree(open_git(repo), str(tmp_path / "trees"))
+
+
 def test_an_object_that_the_repository_lost_is_written_again(repo: Path, compute: Compute, tmp_path: Path) -> None:
     (repo / "new.txt").write_text("new\n")
     git(repo, "add", "new.txt")

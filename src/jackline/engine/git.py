@@ -26,6 +26,7 @@ from jackline.domain.changes import (
 )
 from jackline.engine.command_runner import run_command
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.formatting import shorten_text
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ _GIT = (
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _INDEX = "GIT_INDEX_FILE"
 _DELETED = "R "
+_FATAL = "fatal: "
+_MOST_REASON = 400  # characters
 # Variables that git sets for its hooks and aliases (`git rev-parse --local-env-vars`) and that name a repository.
 _BINDING = frozenset(
     (
@@ -132,11 +135,17 @@ class Git(NamedTuple):
         if result.timed_out:
             raise GitFailed(f"git {_find_verb(words)} took more than {self.timeout_s:g} seconds")
         if result.exit_code != 0:
-            lines = result.stderr_tail.decode("utf-8", "replace").strip().splitlines()
-            raise GitFailed(
-                f"git {_find_verb(words)} failed: {lines[-1].removeprefix('fatal: ') if lines else 'no message'}"
-            )
+            why = _find_reason(result.stderr_tail.decode("utf-8", "replace"))
+            raise GitFailed(f"git {_find_verb(words)} failed: {why}")
         return result.stdout_tail.decode("utf-8", self.errors)
+
+
+def _find_reason(printed: str) -> str:
+    """What git says about its failure in one line: the last line, or its last fatal message, which may have more."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    fatal = [number for number, line in enumerate(lines) if line.startswith(_FATAL)]
+    text = " ".join(lines[fatal[-1] if fatal else -1 :]).removeprefix(_FATAL)
+    return shorten_text(text, _MOST_REASON) or "no message"
 
 
 def _find_verb(words: Sequence[str]) -> str:

@@ -62,11 +62,9 @@ def find_repository(git: Git) -> WorkingRepository | None:
     reader = git._replace(env=unbind_git_env(git.env), errors="surrogateescape")
     try:
         found = _read_repository(reader)
-    except GitFailed as error:
-        has_repository = os.path.lexists(os.path.join(find_worktree(git.workspace), ".git"))
-        # Git refuses the repository of another user until a person trusts it; an agent cannot bring that about.
-        if has_repository and "dubious ownership" not in str(error):
-            raise
+    except GitFailed:
+        if os.path.lexists(os.path.join(find_worktree(git.workspace), ".git")):
+            raise  # a broken one, or that of another user, is not the same as none
         return None
     if not _is_within(git.workspace, found.top):  # core.worktree names a folder elsewhere
         found = found._replace(top=os.path.realpath(find_worktree(git.workspace)))
@@ -200,7 +198,10 @@ class _Listing:
             self.files.untracked.update(prefix + one for one in _walk(outer.top, name))
             return
         env = {**unbind_git_env(self._git.env), "GIT_CEILING_DIRECTORIES": os.path.dirname(path)}
-        found = _read_repository(self._git._replace(workspace=path, env=env, errors="surrogateescape"))
+        try:
+            found = _read_repository(self._git._replace(workspace=path, env=env, errors="surrogateescape"))
+        except GitFailed as error:
+            raise GitFailed(f"{prefix}{name}: {error}") from error
         if _is_within(found.objects, outer.folder) or _is_within(found.objects, path):
             self.files.objects.append(found.objects)
         if self._depth == _MOST_NESTED:
