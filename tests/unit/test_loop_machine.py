@@ -376,6 +376,9 @@ def test_a_reviewer_that_cannot_be_used_fails_the_run_and_a_resume_reviews_again
     review = drive(begin(REVIEWED), done(), green())
     failed = drive(review.state, TurnEnded(AT, Outcome(failure=Failure.UNAVAILABLE, detail="gone"), Usage()))
     assert (status(failed).state, status(failed).failure) == (RunState.FAILED, Failure.UNAVAILABLE)
+    assert status(failed).detail == "reviewer codex: gone"
+    slow = drive(review.state, StopWanted(AT, StopReason.WALL, "too slow"), done())
+    assert status(slow).detail == "reviewer codex: too slow"
     resumed = drive(MachineState("run", REVIEWED, status(failed)), Claimed(AT), Recovered(AT, tree="t1"))
     assert isinstance(resumed.commands[0], StartTurn)
     assert resumed.commands[0].role is Role.REVIEW

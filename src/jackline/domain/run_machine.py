@@ -225,6 +225,7 @@ def _on_outcome(state: MachineState, outcome: Outcome, at: int) -> StepResult:
         if outcome.asks and state.answered:  # the next attempt follows at once; its prompt has the answers
             return park_run(rested, WaitReason.RETRY, "a person has answered", at)
         return _wait(rested, outcome.waits, outcome.detail, at, outcome.resets_at)._replace(asks=outcome.asks)
+    outcome = outcome._replace(detail=_name_reviewer(state, outcome.detail))
     match outcome.failure:
         case None if state.status.goal is Phase.REVIEWING:
             return on_reviewed(state, at)
@@ -301,7 +302,12 @@ def _end_stopped(state: MachineState, why: StopReason, at: int) -> StepResult:
     if why is StopReason.IDLE and 0 < state.idle <= _MOST_IDLE:  # the next turn has the resume prompt
         fact = Fact("turn.idle", {"turn": state.status.turn, "times": state.idle, "most": _MOST_IDLE})
         return prepend_fact(fact, proceed(state, at))
-    return fail_run(state, _STOP_FAILURE[why], state.stop_detail)
+    return fail_run(state, _STOP_FAILURE[why], _name_reviewer(state, state.stop_detail))
+
+
+def _name_reviewer(state: MachineState, detail: str) -> str:
+    """Why a turn failed, with its agent if that is not the one of the run."""
+    return f"reviewer {state.next_agent}: {detail}" if state.status.goal is Phase.REVIEWING else detail
 
 
 def _wait(state: MachineState, reason: WaitReason, detail: str, at: int, resets_at: int | None) -> StepResult:
