@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -18,12 +18,15 @@ from jackline.domain.review_records import Finding, Iteration
 from jackline.domain.run_inputs import StartTurn
 from jackline.domain.spec import Spec
 from jackline.domain.states import DEFERRED, CallClass, CallState, Decision, Replay, Role
-from jackline.engine.turn_plan import LaunchContext, TurnPlan, plan_turn
+from jackline.engine.turn_plan import LaunchContext, TurnPlan, plan_review, plan_turn
 from jackline.features.cases.case_model import Case, CaseQuery, CaseStatus, Problem
 from jackline.features.cases.case_queries import Cases
 from jackline.features.work import run_questions
 from jackline.store.store import Store
 from tests.unit.test_replay import TASK, cut_off, wants
+
+if TYPE_CHECKING:
+    from jackline.engine.review_seat import ReviewSeat
 
 AT = 1_700_000_000_000
 CONTEXT = LaunchContext("/home/ada/runs/r/agent", "gate", "token", "/usr/bin/agent", {})
@@ -103,10 +106,14 @@ def _cases_of_the_fake(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def planned(known: Known, number: int = 1, adapter: Adapter = CLAUDE, iteration: int = 0, **spec: Any) -> TurnPlan:
     whole = Spec("do it", "/home/ada/project", **{"agent": adapter.declaration.name, **spec})
-    life = RunStatus(iteration=iteration, review_round=1)
-    run = Run("r", 1, "repository", "r", None, whole, life, "me", 1, "", AT, AT)
+    run = build_run(whole, iteration)
     order = StartTurn(number + 1, number, Role.WORK)
     return plan_turn(cast("Store", known), Lease("r", "me", 1), run, order, adapter, CONTEXT, AT)
+
+
+def build_run(spec: Spec, iteration: int = 0) -> Run:
+    life = RunStatus(iteration=iteration, review_round=1)
+    return Run("r", 1, "repository", "r", None, spec, life, "me", 1, "", AT, AT)
 
 
 def ended(number: int, session: str = "s1", agent: str = "claude", **more: Any) -> Turn:
@@ -140,6 +147,29 @@ def test_a_fresh_session_after_a_lost_one_remembers_nothing() -> None:
 def test_the_turns_of_another_session_are_not_remembered() -> None:
     known = Known(ended(1, "s0"), ended(2), ended(3, agent="gemini"), claude="s1")
     assert planned(known, 4).since == 2
+
+
+class Seat:
+    """A reviewer's seat."""
+
+    def build_prompt(self, *, knows_task: bool) -> str:
+        return "again" if knows_task else "the whole task"
+
+
+@pytest.mark.parametrize(
+    ("last", "prompt"),
+    [
+        (ended(2, "s2", role=Role.REVIEW), "again"),
+        (ended(2, "s2", role=Role.REVIEW, failure="agent_error"), "the whole task"),  # such as a session that is lost
+    ],
+)
+def test_a_reviewer_is_asked_again_in_the_session_of_a_review_that_ended_well(last: Turn, prompt: str) -> None:
+    store, run = cast("Store", Known(ended(1), last)), build_run(Spec("do it", "/home/ada/project", review=("claude",)))
+    order = StartTurn(4, 3, Role.REVIEW, agent="claude", review_round=1, asks_again="no verdict")
+    plan = plan_review(store, Lease("r", "me", 1), run, order, CLAUDE, CONTEXT, AT, cast("ReviewSeat", Seat()))
+    assert (plan.turn.prompt, plan.request.resume, plan.turn.session == "s2") == (
+        prompt, prompt == "again", prompt == "again",
+    )  # fmt: skip
 
 
 def test_who_takes_over_remembers_nothing_and_is_told_the_task() -> None:

@@ -123,7 +123,9 @@ def plan_review(
     """Plan a review: in a new session, unless only a clear verdict is missing."""
     agent, declaration = adapter.declaration.name, adapter.declaration
     turns = store.records.list_turns(run.id)
-    known = next((turn.session for turn in reversed(turns) if turn.role == Role.REVIEW), None)
+    last = next((turn for turn in reversed(turns) if turn.role == Role.REVIEW), None)
+    # Not the session of a turn that failed: one that was lost would be lost again, without end.
+    known = last.session if last is not None and last.failure is None else None
     resumes = bool(order.asks_again and known and declaration.resumes)
     session = known if resumes else (new_session_id() if declaration.chooses_session else None)
     shared = [turn for turn in turns if resumes and (turn.agent, turn.session) == (agent, session)]
