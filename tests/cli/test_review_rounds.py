@@ -128,7 +128,8 @@ def test_a_resume_gives_new_rounds_and_a_finding_is_resolved(loop: Place) -> Non
     answer(loop, BLOCKED)
     assert run(loop, "--run-id", "one")["reason"] == "human"
     answer(loop, {"verdict": "pass", "earlier": {"F1": "resolved"}})
-    assert loop.type("resume", "one", "--json").json["state"] == "succeeded"
+    assert loop.type("resume", "one", "make it longer", "--json").json["state"] == "succeeded"
+    assert "make it longer" in (loop.folder / "review.txt").read_text(), "the reviewer knows what a person added"
     listed = loop.type("findings", "one", "--json").json
     assert [(one["state"], one["settled_round"]) for one in listed["findings"]] == [("resolved", 3)]
     assert "PASS" in (loop.home / "runs" / "one" / "transcript.jsonl").read_text()

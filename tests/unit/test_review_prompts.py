@@ -69,6 +69,13 @@ def test_a_reviewer_gets_task_diff_proof_and_form() -> None:
     assert "no earlier findings to settle" in prompt
 
 
+def test_a_reviewer_gets_all_that_was_asked_for() -> None:
+    prompt = build_review_prompt(request(task="x" * 100_000 + " and THE-END", added=["not that", "but this"]))
+    assert "THE-END" in prompt
+    assert "not that\n\nbut this" in prompt
+    assert "the rest is omitted" not in prompt
+
+
 def test_all_foreign_text_is_quoted() -> None:
     prompt = build_review_prompt(
         request(
@@ -83,6 +90,7 @@ def test_all_foreign_text_is_quoted() -> None:
             ],
             since=DiffText(ATTACK, len(ATTACK)),
             left_out=[ATTACK],
+            added=[ATTACK],
         )
     )
     prompts = [prompt, build_review_feedback([finding(text=ATTACK)], 1), build_plan_execution(ATTACK)]

@@ -75,6 +75,7 @@ class ReviewRequest(NamedTuple):
     since: DiffText | None = None  # what the worker changed since this seat's last review
     message: str = ""  # the worker's last
     left_out: Sequence[str] = ()  # files of the worker that the copy does not have
+    added: Sequence[str] = ()  # what people told the worker later
 
 
 # for a reviewer
@@ -84,7 +85,8 @@ def build_review_prompt(request: ReviewRequest) -> str:
     """The prompt of a review round, in a new session."""
     parts = [
         _ROLE,
-        f"This is the task of the other agent. {quote_text(request.task, 'a person, as its task')}",
+        f"This is the task of the other agent. {_quote_request(request.task, 'its task')}",
+        *_describe_added(request.added),
         *_describe_diff("This is the work as a diff against the start of the run.", request.diff, MOST_DIFF),
         *_describe_left_out(request.left_out),
         *_describe_proof(request.check),
@@ -99,6 +101,18 @@ def build_retry_prompt(reason: str, findings: Sequence[Finding], seat: int) -> s
     """Ask a reviewer once more, in the same session; `reason` says what is wrong with its answer."""
     asked = f"Your answer cannot be used: {reason} Give your verdict again; the work has not changed."
     return f"{asked}\n\n{_FORM}\n{_describe_ids(_list_own(findings, seat))}"
+
+
+def _describe_added(messages: Sequence[str]) -> list[str]:
+    if not messages:
+        return []
+    text = _quote_request("\n\n".join(messages), "messages to the other agent")
+    return [f"A person changed or completed the task later. {text}"]
+
+
+def _quote_request(text: str, what: str) -> str:
+    """All that a person asked for, as the worker got it."""
+    return quote_text(text, f"a person, as {what}", len(text))
 
 
 def _describe_diff(title: str, diff: DiffText | None, most: int) -> list[str]:

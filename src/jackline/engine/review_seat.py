@@ -85,6 +85,7 @@ class ReviewSeat:
                 since=self._read_changes_since(git),
                 message=worked[-1].last_message if worked else "",
                 left_out=self._left_out,
+                added=[one.text for one in self._store.amendments.list_messages(run.id)],
             )
         )
         return f"{prompt}\n\n{retry}" if retry else prompt
