@@ -324,6 +324,7 @@ def test_a_tree_that_changed_while_a_person_decided_is_proved_again() -> None:
     review = drive(begin(REVIEWED), done(), green())
     resumed = drive(MachineState("run", REVIEWED, status(review)), Claimed(AT), Recovered(AT, tree="other"))
     assert isinstance(resumed.commands[0], RunCheck)
+    assert [fact.kind for fact in resumed.facts] == ["recovery.ended", "check.dropped", "check.started"]
     assert (status(resumed).proof, status(resumed).tree) == (Proof.UNVERIFIED, "")
 
 

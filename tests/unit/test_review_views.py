@@ -188,7 +188,13 @@ def test_every_event_of_a_review_has_words() -> None:
     settled = ("finding.resolved", {"finding": "F1"})
     raised = ("finding.raised", {"finding": "F1", "severity": "blocking"})
     dropped = ("finding.dismissed", {"finding": "F1", "reason": "on purpose"})
-    plan = ("turn.started", {"turn": 1, "role": "plan"})
-    texts = [describe_event(event) for event in events(settled, raised, dropped, plan)]
-    assert texts == ["F1 is resolved", "F1 is blocking now", "F1 was dismissed: on purpose", "turn 1 started: plan"]
-    assert all(is_notable(event) for event in events(*VERDICT_EVENTS, settled, raised))
+    plan, changed = ("turn.started", {"turn": 1, "role": "plan"}), ("check.dropped", {"tree": "t"})
+    texts = [describe_event(event) for event in events(settled, raised, dropped, plan, changed)]
+    assert texts == [
+        "F1 is resolved",
+        "F1 is blocking now",
+        "F1 was dismissed: on purpose",
+        "turn 1 started: plan",
+        "the files have changed since the review began: they are proved and reviewed again",
+    ]
+    assert all(is_notable(event) for event in events(*VERDICT_EVENTS, settled, raised, changed))

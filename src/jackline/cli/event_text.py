@@ -49,6 +49,7 @@ _TEXTS = {
     "iteration.ended": "iteration {iteration} ended: {failure}: {detail}",
     "check.tree": "the proof ran on tree {tree}{named}",
     "check.void": "the proof does not count: it changed tracked files",
+    "check.dropped": "the files have changed since the review began: they are proved and reviewed again",
     "finding.added": "{finding} {severity}, {where}: {text}",
     "finding.raised": "{finding} is {severity} now",
     "finding.resolved": "{finding} is resolved",
@@ -87,7 +88,7 @@ _NOTABLE = frozenset(
         "agent.switched", "agent.compacted", "session.lost", "backup.made", "gate.advisory", "gate.settings",
         "worktree.made", "worktree.restored", "worktree.setup", "bridge.sent",
         "gate.unprotected", "mcp.missing", "review.verdict", "review.undone", "finding.added", "finding.raised",
-        "finding.resolved", "iteration.ended", "check.void",
+        "finding.resolved", "iteration.ended", "check.void", "check.dropped",
         "budget.late", "budget.blind", "cost.assumed",
     }
 )  # fmt: skip

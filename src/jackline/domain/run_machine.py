@@ -126,7 +126,8 @@ def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
     if event.unprepared and not _is_cancelling(state) and not state.stopping:
         return prepend_fact(fact, fail_run(state, Failure.WORKTREE, event.unprepared))
     if status.goal is Phase.REVIEWING and event.tree and status.tree and event.tree != status.tree:
-        return prepend_fact(fact, _continue(drop_proof(state), event.at))
+        dropped = Fact("check.dropped", {"tree": status.tree})
+        return prepend_fact(fact, prepend_fact(dropped, _continue(drop_proof(state), event.at)))
     return prepend_fact(fact, _continue(state, event.at))
 
 

@@ -429,6 +429,6 @@ _CLOSING_KINDS = frozenset(
     {
         "run.claimed", "recovery.started", "turn.started", "check.started", "run.waiting", "run.succeeded",
         "run.failed", "run.cancelled", "review.undone", "review.verdict", "iteration.ended", "check.void",
-        "publishing.started",
+        "check.dropped", "publishing.started",
     }
 )  # fmt: skip
