@@ -324,6 +324,26 @@ def test_after_a_crash_a_checkout_of_a_person_is_left_alone(copies: ReviewCopies
     assert again.recover_review(restores=True) == ReviewEnd()  # nothing is left to restore
 
 
+def test_a_restore_that_failed_is_finished_in_any_checkout(copies: ReviewCopies, repo: Path, tmp_path: Path) -> None:
+    """Else a reviewer that leaves a lock of git behind would change the work."""
+    before = look(repo)
+    copy = prepare(copies)
+    (repo / "a.txt").write_text("by the reviewer\n")
+    git(repo, "add", "a.txt")
+    lock = repo / ".git" / "index.lock"
+    lock.touch()
+    with pytest.raises(ReviewCopyFailed, match=r"index\.lock"):
+        copies.finish_review(copy)
+    again = open_copies(repo, tmp_path)  # another process
+    with pytest.raises(ReviewCopyFailed, match=r"index\.lock"):
+        again.recover_review(restores=False)
+    lock.unlink()
+    end = again.recover_review(restores=False)
+    assert (end.restored, look(repo)) == (("index", "a.txt"), before)
+    assert git(repo, "show", f"{end.refs[0]}:a.txt") == "by the reviewer"
+    assert again.recover_review(restores=False) == ReviewEnd()
+
+
 def test_no_branch_is_moved_before_its_tip_is_kept(copies: ReviewCopies, repo: Path) -> None:
     git(repo, "branch", "older")
     head = git(repo, "rev-parse", "HEAD")
@@ -384,13 +404,18 @@ def test_a_copy_that_cannot_be_written_is_reported_and_nothing_is_left(
     assert not (tmp_path / "else" / "cache" / "reviews" / RUN / "1-0").exists()
 
 
-def test_a_patch_that_cannot_be_written_leaves_the_copy(copies: ReviewCopies, repo: Path, tmp_path: Path) -> None:
+def test_a_patch_that_cannot_be_written_leaves_the_copy_until_the_restore(
+    copies: ReviewCopies, repo: Path, tmp_path: Path
+) -> None:
     copy = prepare(copies)
     (Path(copy.path) / "a.txt").write_text("mine\n")
     (tmp_path / "run" / "reviews" / "1-0.patch").mkdir()
+    (repo / "a.txt").write_text("by the reviewer\n")
     with pytest.raises(ReviewCopyFailed, match="cannot be kept"):
         copies.finish_review(copy)
     assert (Path(copy.path) / "a.txt").read_text() == "mine\n"
+    assert open_copies(repo, tmp_path).recover_review(restores=False).restored == ("a.txt",)
+    assert (repo / "a.txt").read_text() == "one\n"
 
 
 def test_without_a_repository_a_review_works_on_all_files(tmp_path: Path, repo: Path) -> None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from jackline.engine.work_trees import WorkTrees
 
 _WORKER = "worker.json"  # the worker's workspace while a review runs
+_RESTORE = "restore.json"  # the same from when its restore begins until it has succeeded
 _WORKER_INDEX = "worker.index"
 _REVIEWS = "reviews"  # in the folder of a run: patches, and the state of the worker's workspace
 _BRANCH = "refs/heads/review"
@@ -112,6 +113,7 @@ class ReviewCopies:
 
     def finish_review(self, copy: ReviewCopy) -> ReviewEnd:
         """Keep what the reviewer wrote, remove its copy, and restore the workspace of the worker."""
+        self._begin_restore()  # first: it is due even if the changes cannot be kept
         try:
             written = self._keep_patch(copy)
         except (GitFailed, NotWritten, OSError, TreeUnreadable) as error:
@@ -127,14 +129,13 @@ class ReviewCopies:
         """After a crash: remove the copy of a review that was interrupted, and restore the worker's workspace.
 
         `restores`: the workspace is the run's own worktree. In any other, the changes may be a person's: they stay, and
-        a changed tree is proved and reviewed again.
+        a changed tree is proved and reviewed again. A restore that was begun is finished in any workspace.
         """
         self.remove_copies()
-        if restores:
-            return self.restore_worker()
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self._reviews, _WORKER))
-        return ReviewEnd()
+        if not restores:
+            with suppress(FileNotFoundError):
+                os.unlink(os.path.join(self._reviews, _WORKER))
+        return self.restore_worker()
 
     def remove_copies(self) -> None:
         """Remove all copies of this run."""
@@ -145,7 +146,7 @@ class ReviewCopies:
 
     def restore_worker(self) -> ReviewEnd:
         """Restore the workspace as it was before the review, if it was changed since; what was changed is kept."""
-        path = os.path.join(self._reviews, _WORKER)
+        path = self._begin_restore()
         found = read_json(path)
         if not found:
             return ReviewEnd()
@@ -155,6 +156,12 @@ class ReviewCopies:
             raise ReviewCopyFailed(f"the workspace cannot be restored to the proved tree: {error}") from error
         os.unlink(path)
         return end
+
+    def _begin_restore(self) -> str:
+        path = os.path.join(self._reviews, _RESTORE)
+        with suppress(FileNotFoundError):
+            os.replace(os.path.join(self._reviews, _WORKER), path)
+        return path
 
     # the copy
 
