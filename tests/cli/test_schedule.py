@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from jackline.app.home import open_home
 from jackline.cli.main import main
 from jackline.features.schedules.schedule_commands import find_machine_zone
+from jackline.features.schedules.schedule_store import ScheduleStore
 from jackline.store.open import open_store
 from tests.cli.place import SAY, Place
 from tests.conftest import SLOW_BACKENDS
@@ -149,6 +151,20 @@ def test_a_service_fires_a_schedule_and_runs_it(any_place: Place) -> None:
     again = any_place.type("schedule", "run-now", "nightly")
     assert again.code == 1
     assert "has not ended" in again.err
+
+
+def test_a_schedule_whose_zone_is_gone_hides_no_other(shell: Shell) -> None:
+    """An update of the machine may remove old names of zones; here by hand."""
+    shell.type(*ADD, "--agent", "claude", "tidy up")
+    with open_home() as home:
+        schedules = ScheduleStore(home.store())
+        known = schedules.get("nightly")
+        schedules.put(known._replace(name="old", definition=known.definition._replace(zone="Old/Name")))
+    shown = {str(one["name"]): one["next_fires"] for one in shell.list_json("schedule", "list")}
+    assert (len(shown["nightly"]), shown["old"]) == (3, [])  # type: ignore[arg-type]
+    assert "old\t0 3 * * *\tOld/Name\t-\t" in shell.type("schedule", "list")
+    assert "next       never" in shell.type("schedule", "show", "old")
+    assert "| `old` | `0 3 * * * Old/Name` | - |" in shell.type("dashboard", "--print")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _list_schedules(home: Home, now: int) -> Iterator[ScheduleLine]:
 
     store = ScheduleStore(home.store())
     for one in store.list_all()[:_MOST]:
-        from jackline.features.schedules.schedule_model import find_next_due  # it imports cron
+        from jackline.features.schedules.schedule_model import list_next_due  # it imports cron
 
         definition = one.definition
         fires = store.list_fires(one.name, 1)
@@ -74,7 +74,7 @@ def _list_schedules(home: Home, now: int) -> Iterator[ScheduleLine]:
             name=one.name,
             cron=definition.cron,
             zone=definition.zone,
-            next_at=find_next_due(definition.cron, definition.zone, max(now, one.checked_until)),
+            next_at=next(iter(list_next_due(one, now, 1)), None),
             last_at=fires[0].due_at if fires else None,
             last_state=fires[0].state if fires else "",
             paused=one.paused_at is not None,

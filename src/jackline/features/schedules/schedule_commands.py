@@ -25,7 +25,7 @@ from jackline.features.schedules.schedule_model import (
     Schedule,
     ScheduleDefinition,
     check_expression,
-    iterate_due,
+    list_next_due,
     parse_catch_up,
 )
 from jackline.features.schedules.schedule_store import ScheduleStore
@@ -303,15 +303,6 @@ def describe_fire(schedules: ScheduleStore, fire: Fire) -> str:
     return outcome.state if outcome is not None and fire.state in {"started", "ended"} else fire.state
 
 
-def list_next_due(schedule: Schedule, now: int, count: int) -> list[int]:
-    """The next due times; none of a paused schedule."""
-    if schedule.paused_at is not None:
-        return []
-    definition = schedule.definition
-    times = iterate_due(definition.cron, definition.zone, max(now, schedule.checked_until))
-    return [due for due, _ in zip(times, range(count), strict=False)]
-
-
 def _print_one(schedules: ScheduleStore, name: str, out: Output) -> None:
     schedule, now = schedules.get(name), wall_ms()
     if out.json:
@@ -324,7 +315,7 @@ def _print_one(schedules: ScheduleStore, name: str, out: Output) -> None:
     facts = {
         "schedule": schedule.name,
         "cron": f"{definition.cron} ({definition.zone})",
-        "next": ", ".join(format_local(one, now) for one in due) or "paused",
+        "next": ", ".join(format_local(one, now) for one in due) or ("paused" if schedule.paused_at else "never"),
         "last": f"{format_local(last[0].due_at, now)} {describe_fire(schedules, last[0])}" if last else "never",
         "runs": describe_run(definition),
         "workspace": definition.workspace,

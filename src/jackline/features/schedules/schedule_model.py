@@ -8,6 +8,7 @@ compared with the clock on the wall instead: nothing in the skipped hour, and tw
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from jackline.errors import UsageError
@@ -147,6 +148,17 @@ def iterate_due(cron: str, zone: str, after: int) -> Iterator[int]:
 def find_next_due(cron: str, zone: str, after: int) -> int | None:
     """The first due time after a time; None if there is none in 50 years."""
     return next(iterate_due(cron, zone, after), None)
+
+
+def list_next_due(schedule: Schedule, now: int, count: int) -> list[int]:
+    """The next due times; none of a schedule that is paused, or whose time zone this machine does not know."""
+    definition = schedule.definition
+    if schedule.paused_at is not None:
+        return []
+    try:
+        return list(islice(iterate_due(definition.cron, definition.zone, max(now, schedule.checked_until)), count))
+    except UsageError:  # the zone was known when the schedule was added
+        return []
 
 
 def is_due(schedule: Schedule, now: int) -> bool:
