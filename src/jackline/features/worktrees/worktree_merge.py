@@ -111,7 +111,8 @@ def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[st
     """The target and the last commit of the branch, if it is complete."""
     row = tree.row
     if tree.run.status.state is RunState.RUNNING or row.path in busy:
-        raise WorktreeRefused(f"run {tree.run.id} is active in {row.path}: wait for it, or cancel it")
+        wanted = "wait for it, resume it if it is lost, or cancel it"
+        raise WorktreeRefused(f"run {tree.run.id} is active in {row.path}: {wanted}")
     target, tip = into or row.base_branch, tree.git.resolve_commit(tree.ref)
     if not target:
         raise WorktreeRefused("its run was not created on a branch: name one with --into BRANCH")
