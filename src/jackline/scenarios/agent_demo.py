@@ -54,7 +54,7 @@ class ActRecord(NamedTuple):
     tokens_output: int
     calls: tuple[str, ...]
     commits: tuple[str, ...]
-    last_prompt: str
+    told: str  # the prompt of the last turn
     said: str  # the last message of the last turn
 
 
@@ -159,7 +159,7 @@ class _AgentDemo:
     def _check_resume(self, record: ActRecord, requests: list[str], *, recorded: bool) -> None:
         expect(record.ends == _TURN_ENDS, f"expected these ends of its turns: {_TURN_ENDS}, found {record.ends}")
         expect(len(set(record.sessions)) == 1, f"expected one session, found {', '.join(record.sessions)}")
-        lines = record.last_prompt.splitlines()
+        lines = record.told.splitlines()
         expect(any(lines[0] in text for text in requests), "the resumed model did not receive the resume prompt")
         self._say("    jackline ended the processes that were left, hung shell included, and resumed the session")
         self._say("    the resumed model received:")
@@ -210,7 +210,7 @@ def _build_record(run_id: str, shown: dict[str, Any]) -> ActRecord:
         tokens_output=spent["tokens_output"],
         calls=tuple(f"{call['tool']} {_shorten(call['input'])} ({call['state']})" for call in shown["calls"]),
         commits=tuple(shown["changes"]["commits"]),
-        last_prompt=turns[-1]["prompt"],
+        told=turns[-1]["prompt"],
         said=turns[-1]["last_message"],
     )
 
