@@ -760,6 +760,30 @@ def test_changed_settings_are_used_without_a_restart(stage: Stage, monkeypatch: 
     assert len(seen) == 2
 
 
+def test_changed_settings_survive_an_outage_that_is_reported_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jackline.features.service import service_runner, settings_watch
+
+    monkeypatch.setattr(service_runner, "_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(service_runner, "_LONGEST_PAUSE_S", 0.02)
+    looks: list[Home] = []
+
+    def fail(home: Home) -> None:
+        looks.append(home)
+        if len(looks) not in {4, 6, 7}:  # the fifth is that of the new settings
+            raise StoreUnavailable("no route to host")
+
+    monkeypatch.setattr(settings_watch, "find_unconfirmed", fail)
+    path = Path(find_user_file(os.environ))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stage.start()
+    path.write_text('[channels.phone]\ntype = "bell"\n')
+    stage.await_event("reloaded")
+    problems = [one["error"] for one in stage.events if one["event"] == "problem"]
+    assert problems == [str(StoreUnavailable("no route to host"))]
+
+
 def test_settings_that_an_agent_changes_for_a_moment_are_not_used(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

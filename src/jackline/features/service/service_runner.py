@@ -13,7 +13,7 @@ from jackline.app.wakeups import find_next_wake
 from jackline.diagnostic_log import LOG
 from jackline.domain.limits import compute_wait
 from jackline.engine.settings import new_id
-from jackline.errors import JacklineError
+from jackline.errors import JacklineError, StoreError
 from jackline.extensions import call_hook
 from jackline.features.service import presence
 from jackline.features.service.dispatcher import Dispatcher
@@ -320,6 +320,8 @@ class Service:
             self._on_lost()
         try:
             is_changed = self._settings.reload()
+        except StoreError:
+            raise  # an outage is reported once, and the next look tries again
         except JacklineError as error:
             self._report("problem", f"the changed settings are not used: {error}", error=str(error))
             return self._options.poll_seconds

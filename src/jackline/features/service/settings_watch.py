@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app import config
 from jackline.app.own_files import find_unconfirmed, refuse_fresh_changes
-from jackline.errors import Refused
+from jackline.errors import Refused, StoreError
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -24,7 +24,8 @@ class SettingsWatch:
         """Read the settings again if their file has changed; whether they are used from now on.
 
         A change that a person has to confirm first is looked at again later. An invalid file, or one that names another
-        home or database, raises an error once, and the settings of before stay.
+        home or database, raises an error once, and the settings of before stay. So they do after a StoreError, but the
+        next look tries again.
         """
         stamp, before = self._read_stamp(), self._stamp
         if stamp == before or not _is_confirmed(self.home):
@@ -33,7 +34,12 @@ class SettingsWatch:
         changed = self.home.reopen_in(os.sep, project=False)
         if changed.database != self.home.database:
             raise Refused("they name another database: restart the service")
-        if not _is_confirmed(changed) or _was_changed_since(changed):  # by an agent, and back
+        try:
+            is_usable = _is_confirmed(changed) and not _was_changed_since(changed)  # by an agent, and back
+        except StoreError:
+            self._stamp = before
+            raise
+        if not is_usable:
             self._stamp = before
             return False
         self.home, self.version = changed, self.version + 1
