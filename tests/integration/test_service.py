@@ -760,6 +760,15 @@ def test_changed_settings_are_used_without_a_restart(stage: Stage, monkeypatch: 
     assert len(seen) == 2
 
 
+def test_a_channel_that_changed_settings_break_is_reported(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HOOKS, "service_tasks", ("jackline.features.notify.service_task:list_service_tasks",))
+    path = Path(find_user_file(os.environ))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    stage.start()
+    path.write_text('[channels.hook]\ntype = "webhook"\n')
+    assert "[channels.hook]: url is missing" in stage.await_event("problem")["text"]
+
+
 def test_changed_settings_survive_an_outage_that_is_reported_once(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -215,7 +215,9 @@ class Service:
             self._listener = PipeListener(self._presence.pipe_path, self._wake.notify)
 
     def _list_feature_tasks(self) -> list[ServiceTask]:
-        return [task for tasks in call_hook("service_tasks", self._settings.home) for task in tasks]
+        tasks = [task for tasks in call_hook("service_tasks", self._settings.home) for task in tasks]
+        self._report_warnings(self._settings.home)
+        return tasks
 
     # stopping
 
@@ -367,9 +369,7 @@ class Service:
         """Show that the service runs, and report others of this host that died."""
         services, at = ServiceStore(context.home.store()), clock.wall_ms()
         services.renew(self.id, at)
-        for warning in dict.fromkeys(self._home.warnings):  # of the thread that updates the dashboard
-            self._report("problem", warning, error=warning)
-        self._home.warnings.clear()
+        self._report_warnings(self._home)  # those of the thread that updates the dashboard
         for record in services.list_open(clock.host_name()):
             if record.id != self.id and _is_dead(context.home.path, record, at):
                 notice = build_death_notice(record, f"service {self.id} continues its runs", at)
@@ -378,6 +378,11 @@ class Service:
                     wake_services(context.home)
                 presence.remove_dead(context.home.path, record.id)
         return _RENEW_SECONDS
+
+    def _report_warnings(self, home: Home) -> None:
+        for warning in dict.fromkeys(home.warnings):
+            self._report("problem", warning, error=warning)
+        home.warnings.clear()
 
 
 def _is_dead(home_path: str, record: ServiceRecord, at: int) -> bool:
