@@ -399,6 +399,25 @@ def test_a_change_of_the_settings_delays_a_fire_until_it_is_confirmed(night: Nig
     assert night.look(FIRST + HOUR_MS) == ["started"]
 
 
+def test_a_home_that_waits_for_a_person_leaves_a_fire_to_another_home_of_the_database(
+    night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    night.add()
+    settings = tmp_path / ".config" / "jackline" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    with watch_own_files(night.home, "run-1"):
+        settings.write_text("# of an agent\n")
+    woken: list[Home] = []
+    monkeypatch.setattr(Home, "wake_services", lambda home: woken.append(home))  # noqa: PLW0108 - it binds the home
+    assert night.look(FIRST) == ["claimed"]
+    assert woken == [night.home]
+    assert ScheduleRunner(night.home, "service-1", lambda: night.now).start_runs() == 0  # it does not take it again
+    values = {**night.home.config.values, "home": str(tmp_path / "other")}
+    with Home(night.home.config._replace(values=values)) as other:
+        assert ScheduleRunner(other, "service-2", lambda: night.now).start_runs() == 1
+    assert night.fires[0].state == "started"
+
+
 def test_settings_that_an_agent_changes_for_a_moment_start_no_run(
     night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

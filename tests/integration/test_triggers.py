@@ -675,3 +675,16 @@ def test_a_change_of_the_settings_delays_a_run_until_it_is_confirmed(home: Home,
     TriggerWatcher(home).look()
     assert len(list_prompts(home)) == 1
     assert work_queue.get_item(home, "rose").attempts == 1
+
+
+def test_a_home_that_waits_for_a_person_leaves_the_poll_to_another_home_of_the_database(
+    home: Home, tmp_path: Path
+) -> None:
+    add(home, tmp_path, kind=ISSUES, repository="octo/garden", label="agent")
+    settings = tmp_path / "config" / "jackline" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    with watch_own_files(home, "run-1"):
+        settings.write_text("# of an agent\n")
+    before = TriggerStore(home.store()).list_all()
+    TriggerWatcher(home).look()
+    assert TriggerStore(home.store()).list_all() == before

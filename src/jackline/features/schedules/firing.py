@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 CONDITION_SECONDS = 600.0
 _CLAIM_MS = 60_000
 _TAIL = 1_000
+_HELD = "waits until you confirm a change: jackline trust"
 _LONGEST_PAUSE_S = 30.0
 _LOOK_SECONDS = 5.0  # for the commands of --only-if, without a signal
 
@@ -114,6 +115,9 @@ class ScheduleRunner:
                 has_condition = schedule is not None and bool(schedule.definition.only_if)
                 if conditional not in {None, has_condition}:
                     continue
+                # To take it again would keep it from another home of the same database.
+                if fire.reason == _HELD and find_unconfirmed(self._home) is not None:
+                    continue
                 claim_ms = _CLAIM_MS + (round(CONDITION_SECONDS * 1000) if has_condition else 0)
                 if self._schedules.take(fire, self._owner, self._now(), claim_ms):
                     self._start(schedule, fire)
@@ -163,7 +167,8 @@ class ScheduleRunner:
             self._schedules.set_state(fire, FAILED, self._now(), "the schedule was removed")
             return
         if find_unconfirmed(self._home) is not None:  # no run is created now; the fire is not lost for that
-            self._schedules.release(fire, self._now(), "waits until you confirm a change: jackline trust")
+            self._schedules.release(fire, self._now(), _HELD)
+            self._home.wake_services()  # one of another home may start it
             return
         try:
             if self._is_held_back(schedule, fire) or not self._is_wanted(schedule, fire):

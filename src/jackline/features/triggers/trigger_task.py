@@ -323,6 +323,8 @@ class TriggerWatcher:
         names = [one.name for one in triggers]
         if not all(may_poll(one, at) for one in triggers):
             return
+        if find_unconfirmed(self._home) is not None:  # no run is created now: leave the minute to another home
+            return
         if not self._store.claim_poll(names, at, compute_next_poll(at, failures)):
             return
         try:
