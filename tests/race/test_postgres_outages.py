@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -259,6 +260,34 @@ def test_an_outage_that_lasts_is_told_without_the_password(postgres_database: st
     with pytest.raises(StoreUnavailable, match="nothing was lost, try again when it is available") as caught:
         made(store)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_long_outage_is_waited_for_twice_and_then_no_more(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service that is stopped while the server is away would else take a minute and more, and be killed."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    host = PostgresDriver(postgres_database)
+    other = PostgresDriver(postgres_database)
+    reach = dict(host._address.parts)
+    waits = []
+    for driver in (host, other, host, other):
+        before = now[0]
+        driver._address.parts.update(host="/nowhere")
+        driver._connection.close()
+        with pytest.raises(StoreUnavailable):
+            driver.version()
+        waits.append(now[0] - before)
+    assert waits == pytest.approx([15, 15, 0, 0])
+    host._address.parts.update(reach)
+    assert host.version()  # the server is back: the next outage is waited for again
+    before = now[0]
+    with pytest.raises(StoreUnavailable):
+        other.version()
+    assert now[0] - before == pytest.approx(15)
+    host.close()
 
 
 def test_an_address_that_answers_nothing_is_told_at_once() -> None:

@@ -60,6 +60,9 @@ def _hide_password(parts: dict[str, Any]) -> str:
 
 
 OUTAGE_SECONDS = 15.0
+# After two outages in a row, by when a lease has ended, nothing waits any more: a service has to stop in time.
+_LONG_OUTAGES = 2
+_UNREACHABLE: dict[str, float] = {}  # the addresses that this process has waited for in vain, and since when
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 _DATABASE_CLOCK = {
@@ -126,7 +129,7 @@ class PostgresDriver:
         clock: Clock | None = None,
         outage: float = OUTAGE_SECONDS,
     ) -> None:
-        self._address = Address.parse(address)
+        self._text, self._address = address, Address.parse(address)
         self.place = self._address.shown
         self._read_only = read_only
         self._clock = clock
@@ -216,8 +219,9 @@ class PostgresDriver:
         with self._lock:
             backoff = _Backoff(self._outage)
             while True:
+                is_new = self._connection.closed
                 try:
-                    if self._connection.closed:
+                    if is_new:
                         self._connection = self._connect()
                     return action()
                 except RetryTransaction:
@@ -229,9 +233,18 @@ class PostgresDriver:
                     if self._was_committed(unknown, backoff):
                         return unknown.result  # type: ignore[return-value]
                 except psycopg.Error as error:
-                    if not self._is_outage(error) or not backoff.pause():
-                        raise self._translate(error) from error
-                    self._connection.close()
+                    self._pause_for_outage(error, backoff, is_new=is_new)
+
+    def _pause_for_outage(self, error: psycopg.Error, backoff: _Backoff, *, is_new: bool) -> None:
+        """Wait before the next try; raise the error if no new connection can help, or the outage lasts for long."""
+        if not self._is_outage(error):
+            raise self._translate(error) from error
+        self._connection.close()
+        since = _UNREACHABLE.get(self._text)
+        is_long = since is not None and time.monotonic() - since >= _LONG_OUTAGES * self._outage
+        if (is_new and is_long) or not backoff.pause():
+            _UNREACHABLE.setdefault(self._text, time.monotonic() - self._outage)
+            raise self._translate(error) from error
 
     def _was_committed(self, unknown: _OutcomeUnknown, backoff: _Backoff) -> bool:
         """Ask over a new connection whether a transaction was committed whose commit got no answer."""
@@ -267,6 +280,7 @@ class PostgresDriver:
     def _connect(self) -> psycopg.Connection[Row]:
         connection = psycopg.connect(autocommit=True, **{**CONNECT_DEFAULTS, **self._address.parts})
         connection.execute(_SESSION, {"read_only": "on" if self._read_only else "off"})
+        _UNREACHABLE.pop(self._text, None)
         return connection
 
     # schema
