@@ -219,7 +219,7 @@ class StoreFull(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """the database cannot be written ({detail}); check the permissions of the home folder"""
+    """the database cannot be written ({detail}); check the permissions of the home folder, or of the user of the server"""
 
 
 class StoreCorrupt(StoreError):

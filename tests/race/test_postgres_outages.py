@@ -17,7 +17,7 @@ import pytest
 from jackline.domain.call_gate import decide_call
 from jackline.domain.records import Lease
 from jackline.domain.states import CallState
-from jackline.errors import StoreError, StoreUnavailable
+from jackline.errors import StoreError, StoreReadOnly, StoreUnavailable
 from jackline.store.models import Settlement
 from jackline.store.open import migrate, open_store
 from jackline.store.postgres import _BEGIN, PostgresDriver
@@ -288,6 +288,14 @@ def test_a_long_outage_is_waited_for_twice_and_then_no_more(
         other.version()
     assert now[0] - before == pytest.approx(15)
     host.close()
+
+
+def test_a_server_that_refuses_to_write_is_not_blamed_on_the_home(postgres_database: str) -> None:
+    with (
+        contextlib.closing(PostgresDriver(postgres_database, read_only=True)) as driver,
+        pytest.raises(StoreReadOnly, match="or of the user of the server"),
+    ):
+        made(Store(driver))
 
 
 def test_an_address_that_answers_nothing_is_told_at_once() -> None:
