@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from jackline.app.run_wait import (
     DENY,
@@ -131,22 +131,15 @@ def run_exit_code(run: Run) -> int:
     return exit_code(run.status.state, run.status.reason, run.status.failure)
 
 
-class Interrupts:
+class Interrupts(SignalListener):
     """Remembers a signal while entered and passes it to the current work, even to work that starts later."""
 
     def __init__(self) -> None:
+        super().__init__(self._handle_signal)
         self.is_interrupted = False
         self._interrupt: Interrupt | None = None
         self._why = StopReason.INTERRUPT
         self._lock = threading.Lock()  # guards the attributes above
-        self._listener = SignalListener(self._handle_signal)
-
-    def __enter__(self) -> Self:
-        self._listener.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._listener.__exit__(*error)
 
     def set_interrupt(self, interrupt: Interrupt) -> None:
         """Set how to interrupt the work that starts now, and do it at once if a signal arrived before."""

@@ -1,4 +1,4 @@
-"""How a command hears of Ctrl-C, SIGTERM and SIGHUP. Signals that were ignored when it started stay ignored.
+"""Receives Ctrl-C, SIGTERM and SIGHUP in a command. Signals that were ignored when it started stay ignored.
 
 Python runs a signal handler in the main thread only, and a main thread that waits for a lock or a queue notices a
 signal only if the system interrupts that very thread. After SIGSTOP and SIGCONT it often interrupts another one: the
@@ -63,7 +63,7 @@ class SignalListener:
 def raise_on_signals() -> Iterator[None]:
     """Turn the stop signals into KeyboardInterrupt: for work in the main thread that never waits long.
 
-    A listener that is entered does not hear of them.
+    An entered listener does not receive them.
     """
     listener_fd = signal.set_wakeup_fd(-1)
     previous = _replace_handlers(signal.default_int_handler)
