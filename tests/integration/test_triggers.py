@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -473,19 +474,24 @@ def test_a_failed_run_returns_its_item_which_starts_another_run(home: Home, tmp_
     assert len(list_prompts(home)) == 2
 
 
+def precede_claim(monkeypatch: pytest.MonkeyPatch, act: Callable[..., object]) -> None:
+    """Let somebody else act just before the next claim of an item, with the arguments of that claim."""
+    claim = work_queue.claim_item
+
+    def claim_late(*words: Any) -> object:
+        monkeypatch.setattr(work_queue, "claim_item", claim)
+        act(*words)
+        return claim(*words)
+
+    monkeypatch.setattr(work_queue, "claim_item", claim_late)
+
+
 def test_two_services_that_find_an_item_at_once_start_one_run(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(home, tmp_path, kind=WORK, item_kind="plant")
     work_queue.enqueue_item(home, "rose", "plant", "{}")
-    claim = work_queue.claim_item
-
-    def claim_late(*words: object) -> object:
-        monkeypatch.setattr(work_queue, "claim_item", claim)
-        claim(*words)  # type: ignore[arg-type] # of the other service, which creates the run later
-        return claim(*words)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(work_queue, "claim_item", claim_late)
+    precede_claim(monkeypatch, work_queue.claim_item)  # by the other service, which creates the run later
     for _ in range(3):
         TriggerWatcher(home).look()
     item = work_queue.get_item(home, "rose")
@@ -513,13 +519,7 @@ def test_an_item_that_somebody_else_claims_first_is_theirs(
     add(home, tmp_path, kind=WORK, item_kind="plant")
     work_queue.enqueue_item(home, "rose", "plant", "{}")
     claim = work_queue.claim_item
-
-    def claim_late(*words: object) -> object:
-        monkeypatch.setattr(work_queue, "claim_item", claim)
-        claim(home, "rose", "ada")
-        return claim(*words)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(work_queue, "claim_item", claim_late)
+    precede_claim(monkeypatch, lambda *_: claim(home, "rose", "ada"))
     TriggerWatcher(home).look()
     assert work_queue.get_item(home, "rose").owner_agent == "ada"
     assert not list_prompts(home)
