@@ -230,10 +230,11 @@ def test_a_really_full_disk_says_so_and_loses_nothing(tmp_path: Path) -> None:
 _AS_NOBODY = """
     import os, sys
     # Everything is loaded before our own files, in a checkout that only its owner may read, are out of reach.
-    from jackline.store import queries, sqlite
+    from jackline.store import queries, schema, sqlite
     from jackline.store.open import open_store
-    loaded = queries.load_queries("sqlite")
+    loaded, stems = queries.load_queries("sqlite"), schema._list_stems()
     queries.load_queries = lambda backend: loaded
+    schema._list_stems = lambda: stems
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
     try:
         open_store(sys.argv[1], create=sys.argv[2] == "create").close()
