@@ -760,6 +760,22 @@ def test_changed_settings_are_used_without_a_restart(stage: Stage, monkeypatch: 
     assert len(seen) == 2
 
 
+def test_queued_runs_start_when_a_person_raises_the_budget_of_the_day(stage: Stage) -> None:
+    path = Path(find_user_file(os.environ))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("max_usd_per_day = 0.5\n")
+    stage.home.config = load_config(os.environ, os.getcwd())
+    stage.queue("first", {"usage": {"input": 1, "output": 1, "usd": 0.6}})
+    service = stage.start()
+    stage.await_event("ended", "first")
+    stage.queue("second")
+    wait_for_looks(service, 2)
+    assert stage.state("second") == (RunState.QUEUED, None)
+    path.write_text("max_usd_per_day = 5\n")
+    stage.await_event("ended", "second")
+    assert stage.state("second") == SUCCEEDED
+
+
 def test_a_channel_that_changed_settings_break_is_reported(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(HOOKS, "service_tasks", ("jackline.features.notify.service_task:list_service_tasks",))
     path = Path(find_user_file(os.environ))

@@ -335,10 +335,15 @@ class Service:
 
     def _dispatch(self, context: ServiceContext) -> float:
         at = clock.wall_ms()  # before the look: it may not see what is due while it lasts
-        self._dispatcher.look(context)
+        self._look(context)
         wake_at = find_next_wake(context.home, at)
         seconds = self._options.poll_seconds if wake_at is None else (wake_at - clock.wall_ms()) / 1000
         return self._dispatcher.find_next_look(min(seconds, self._options.poll_seconds))
+
+    def _look(self, context: ServiceContext) -> int:
+        """Start what may start, by the settings as they are now: the dispatcher does not end with those of before."""
+        context.home.config = self._settings.home.config
+        return self._dispatcher.look(context)
 
     def _dispatch_until_idle(self, context: ServiceContext) -> bool:
         """Start what may start, until nothing is left to do; whether there was something.
@@ -349,7 +354,7 @@ class Service:
         try:
             while True:
                 seen = self._wake.count
-                started = self._dispatcher.look(context)
+                started = self._look(context)
                 if not started and not self._dispatcher.is_busy:
                     return has_worked
                 if not has_worked:
