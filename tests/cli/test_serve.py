@@ -122,11 +122,13 @@ def test_without_a_drain_a_run_is_due_again_at_once(slow_place: Place) -> None:
 
 
 def test_a_drain_lets_runs_end_and_takes_no_new_one(place: Place) -> None:
-    service = serve(place, "--drain", "600")
+    """For ever, if a person wishes: it is more than the system can wait for."""
+    service = serve(place, "--drain", "1000000000000", environ={"JACKLINE_POLL_SECONDS": "1000000000000"})
     enqueue(place, *wait_step(place))
+    assert read_event(service)["event"] == "claimed"
     place.wait_for("one.begun")
     service.send_signal(signal.SIGTERM)
-    read_event(service, "stopping")
+    assert read_event(service)["event"] == "stopping"
     enqueue(place, run_id="two", words=("--workspace", place.path(".")))
     place.let_go("one.go")
     assert service.wait(60) == 0

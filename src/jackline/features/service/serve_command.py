@@ -110,7 +110,7 @@ def _wait_and_drain(service: Service, events: queue.SimpleQueue[str], drain_seco
     until = time.monotonic() + drain_seconds
     while service.is_busy and (left := until - time.monotonic()) > 0:
         try:
-            if events.get(timeout=left) == _SIGNALLED:
+            if events.get(timeout=min(left, threading.TIMEOUT_MAX)) == _SIGNALLED:
                 break
         except queue.Empty:
             break

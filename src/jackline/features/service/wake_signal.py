@@ -81,7 +81,8 @@ class WakeCondition:
     def wait(self, since: int, seconds: float) -> bool:
         """Wait until it was notified after `since`, or for some seconds; True if the threads have to end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_stopping or self._count != since, max(0.0, seconds))
+            timeout = min(max(0.0, seconds), threading.TIMEOUT_MAX)
+            self._changed.wait_for(lambda: self._is_stopping or self._count != since, timeout)
             return self._is_stopping
 
 
