@@ -66,6 +66,8 @@ def test_a_password_is_masked(place: Place, address: str) -> None:
         ("[agents.claude]\nbinary = 3\n", "agents.claude.binary must be text"),
         ('[agents.claude]\nenv = "HOME"\n', "agents.claude.env must be a list of strings"),
         ("agents = 3\n", "agents must be tables"),
+        ("env_file = 3\n", "env_file must be the path of a file, not 3"),
+        ("env_file = false\n", "env_file must be the path of a file, not False"),
         ("[agents]\nclaude = 3\n", "agents.claude must be a table"),
     ],
 )

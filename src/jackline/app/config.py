@@ -167,6 +167,8 @@ def _apply_tables(tables: Mapping[str, Any], path: str, layers: _Layers) -> None
             layers.accounts = check_accounts(value, path)
             layers.sources.update({f"accounts.{one}": path for one in layers.accounts})
         elif name in KEYS_BY_NAME:
+            if name == "env_file" and not isinstance(value, str):
+                raise ConfigError(f"{path}: env_file must be the path of a file, not {value!r}")
             is_path = name == "env_file" and value  # a relative one starts at the file
             layers.set(name, os.path.join(os.path.dirname(path), os.path.expanduser(value)) if is_path else value, path)
         else:
