@@ -207,6 +207,15 @@ def test_a_mistake_of_jackline_itself_goes_to_the_log(place: Place) -> None:
     assert os.stat(log).st_mode & 0o077 == 0
 
 
+def test_a_log_that_cannot_be_written_stops_no_work(place: Place) -> None:
+    (place.home / "jackline.log").mkdir(parents=True)
+    warning = f"{place.home}/jackline.log cannot be written (Is a directory): nothing is logged"
+    ended = place.play(SAY)
+    assert (ended.code, warning in ended.err) == (0, True), ended
+    ended = place.type("serve", "--once", "--quiet")
+    assert (ended.code, warning in ended.out) == (0, True), ended
+
+
 @pytest.mark.parametrize("kind", ["pipe", "large", "deep"])
 def test_a_policy_that_is_no_file_or_too_much(place: Place, kind: str) -> None:
     path = Path(place.path("policy.toml"))

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from jackline.app import diagnostics
+from jackline.app.home import open_home
 from jackline.app.paths import LOG_FILE
 from jackline.diagnostic_log import LOG
 
@@ -37,7 +38,7 @@ def test_a_small_log_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_line_is_redacted_and_a_log_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    diagnostics.start_log(str(tmp_path))
+    diagnostics.start_log(open_home(str(tmp_path), {"HOME": str(tmp_path)}))
     LOG.warning("Authorization: Bearer " + "a1" * 20)
     line = (tmp_path / LOG_FILE).read_text()
     assert line.endswith("jackline WARNING Authorization: Bearer [redacted]\n")

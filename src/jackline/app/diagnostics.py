@@ -10,19 +10,24 @@ from jackline.app.paths import LOG_FILE
 from jackline.diagnostic_log import LOG
 
 if TYPE_CHECKING:
+    from jackline.app.home import Home
     from jackline.secrets.redactor import Redactor
 
 
 def log_unexpected(home: str, error: Exception) -> str:
     """Log an unexpected error of jackline itself with its traceback; returns the path of the log."""
-    start_log(home)
+    LOG.start(os.path.join(home, LOG_FILE), _redact)
     LOG.error(error)
     return LOG.path
 
 
-def start_log(home: str) -> None:
-    """Log to the home from now on; calling it again changes nothing."""
-    LOG.start(os.path.join(home, LOG_FILE), _redact)
+def start_log(home: Home) -> None:
+    """Log to the home from now on; calling it again changes nothing. A log that cannot be written is only a warning."""
+    path = os.path.join(home.path, LOG_FILE)
+    try:
+        LOG.start(path, _redact)
+    except OSError as error:
+        home.warnings.append(f"{path} cannot be written ({error.strerror}): nothing is logged")
 
 
 def _redact(text: str) -> str:

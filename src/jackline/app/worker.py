@@ -117,7 +117,7 @@ def work_on_run(home: Home, run: Run, on_start: OnStart, on_ask: str = STOP) -> 
     if on_ask not in ON_ASK:
         raise UsageError(f"unknown on_ask '{on_ask}': use {', '.join(ON_ASK)}")
     home.create()
-    diagnostics.start_log(home.path)
+    diagnostics.start_log(home)
     home.store(create=True)
     settings = build_settings(home, on_ask)
     with home.update_in_background():

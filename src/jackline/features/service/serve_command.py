@@ -62,7 +62,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     home.migrate()
     refuse_unconfirmed_settings(home)
     refuse_fresh_changes(home, home.config.loaded_at)
-    diagnostics.start_log(home.path)
+    diagnostics.start_log(home)
     events: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def stop_now() -> None:
