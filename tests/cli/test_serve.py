@@ -255,6 +255,12 @@ def test_a_home_that_cannot_be_used_is_one_line(place: Place) -> None:
     ended = place.type("serve")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
     place.home.unlink()
+    place.home.mkdir()
+    (place.home / "services").write_text("a file")
+    ended = place.type("serve")
+    assert (ended.code, is_one_line(ended)) == (1, True), ended
+    assert f"{place.home}/services cannot be written (File exists); check the disk" in ended.err
+    (place.home / "services").unlink()
     ended = place.type("serve", environ={"JACKLINE_DATABASE": "postgresql://127.0.0.1:1/none"})
     assert (ended.code, is_one_line(ended)) == (1, True), ended
     assert list(place.home.glob("services/*")) == []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from jackline.app.paths import SERVICES_FOLDER
 from jackline.errors import StoreError, disk_error
-from jackline.files import is_unlocked, lock_descriptor, make_private_folder, open_lock
+from jackline.files import is_unlocked, lock_descriptor, open_lock
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ class Presence:
         """Take the lock, and create the pipe."""
         self._folder = build_folder(home_path)
         self._lock_path, self.pipe_path = (os.path.join(self._folder, service_id + end) for end in (_LOCK, _PIPE))
-        make_private_folder(self._folder)
         try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
             self._lock = open_lock(self._lock_path)
             lock_descriptor(self._lock, wait=True)  # a process that only looks holds it for an instant
             os.write(self._lock, f"{os.getpid()}\n".encode())
