@@ -95,6 +95,28 @@ def test_a_change_while_a_run_lives_is_confirmed_before_the_next_one(place: Plac
     assert events(place, "settings_confirmed") == [{"files": [str(path)], "projects": []}]
 
 
+@pytest.mark.full
+def test_while_no_run_starts_the_inbox_and_the_queue_say_why(any_place: Place) -> None:
+    """They said that nothing needs a person, and that the run is ready, while each service held it."""
+    place = any_place
+    queued = place.type("enqueue", "--agent", "scripted", "--script", place.script(SAY, name="q.json"), "--run-id", "q")
+    assert queued.code == 0, queued
+    assert play_shell(place, f"echo 'max_usd = 99' > {own(place)}").code == 0
+    (entry,) = place.type("inbox", "--json").rows
+    assert (entry["kind"], entry["commands"]) == ("settings", ["jackline trust"])
+    assert str(own(place)) in entry["text"]
+    waits = "your own files changed: `jackline trust`"
+    assert place.type("list", "--queue", "--json").json["queue"]["waits"] == waits
+    assert f"queue      {waits}" in place.type("show", "q").out
+    terminal = Terminal(place, "inbox")
+    terminal.until(QUESTION)
+    os.write(terminal.ours, b"y\n")
+    terminal.end()
+    assert terminal.process.returncode == 0
+    assert place.type("inbox").out == "nothing needs you\n"
+    assert place.type("list", "--queue", "--json").json["queue"]["waits"] == ""
+
+
 def test_a_waiting_run_is_not_resumed_before(any_place: Place) -> None:
     waiting = any_place.play({"limit": {"resets_in": 3600}}, words=("--run-id", "waits"))
     assert waiting.code == 10

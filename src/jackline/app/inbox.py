@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from jackline.domain.call_gate import needs_person
+from jackline.domain.notices import SETTINGS_CHANGED
 from jackline.domain.states import Failure, Phase, RunState, WaitReason
 from jackline.formatting import format_line
 from jackline.named import NamedTuple, stored_as
@@ -30,7 +31,7 @@ INTERRUPTED_ANSWERS = ("skip",)
 
 APPROVAL, IN_DOUBT, INTERRUPTED, QUESTION = "approval", "in_doubt", "interrupted", "question"
 BUDGET, LOST, LOG_IN, STOPPED, ANSWERED = "budget", "lost", "log_in", "stopped", "answered"
-CANNOT_START, REVIEW = "cannot_start", "review"
+CANNOT_START, REVIEW, SETTINGS = "cannot_start", "review", "settings"
 KINDS = {
     APPROVAL: "a call needs your approval",
     IN_DOUBT: "a call may have happened",
@@ -43,6 +44,7 @@ KINDS = {
     ANSWERED: "a run is ready, and no process continues it",
     CANNOT_START: "a service cannot start a run",
     REVIEW: "reviewers block a run",
+    SETTINGS: "your own files changed while a run was active",
 }
 BLOCKING = frozenset({APPROVAL, IN_DOUBT, QUESTION})  # a run with one of these waits on
 _CALL_KINDS = {DOUBT_ANSWERS: IN_DOUBT, ASK_ANSWERS: APPROVAL, INTERRUPTED_ANSWERS: INTERRUPTED}
@@ -82,6 +84,7 @@ def list_entries(home: Home) -> list[InboxEntry]:
         _list_waiting(home, runs),
         _list_lost(home, runs),
         _list_log_ins(home),
+        _list_settings(home),
         *call_hook("inbox_entries", home),
     )
     entries = list(chain.from_iterable(parts))
@@ -199,6 +202,18 @@ def _list_log_ins(home: Home) -> Iterator[InboxEntry]:
     for health in refused.values():
         if not any(row.agent == health.agent for row in waiting):
             yield _build_agent_entry(home, health)
+
+
+def _list_settings(home: Home) -> Iterator[InboxEntry]:
+    """The user's own files that have to be confirmed before a run starts."""
+    from jackline.app.own_files import read_unconfirmed
+    from jackline.clock import wall_ms
+
+    if change := read_unconfirmed(home):
+        notices = home.store().notices.list_newest()
+        since = next((one.created_at for one in notices if one.kind == SETTINGS_CHANGED), wall_ms())
+        text = f"no run starts until you confirm this: {change}"
+        yield InboxEntry(kind=SETTINGS, since=since, text=text, commands=(("trust",),))
 
 
 def _build_agent_entry(home: Home, health: AgentHealth) -> InboxEntry:

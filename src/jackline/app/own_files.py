@@ -94,6 +94,16 @@ def find_unconfirmed(home: Home) -> UnconfirmedChange | None:
     )
 
 
+def read_unconfirmed(home: Home) -> UnconfirmedChange | None:
+    """The same for a command that only reads: it leaves the record as it is, and does not look for another home."""
+    record = home.store().settings.read(name_record(home.path))
+    if not record:
+        return None
+    found = _scan(home)
+    list(_compare(record, found))
+    return _build_unconfirmed(record, found)
+
+
 def _find_changed(home: Home) -> UnconfirmedChange | None:
     if home.is_new or not home.store().settings.read(name_record(home.path)):
         return None

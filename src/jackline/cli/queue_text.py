@@ -52,6 +52,7 @@ def describe_waits(
     others = {run_id: f"limit until {format_time(reset, now)}" for run_id, reset in resets.items()}
     others |= _find_without_budget(home, open_ids, now)
     others |= _find_busy(home, open_ids)
+    others |= _find_held(home, open_ids)
     failures = call_hook("start_failures", home) if open_ids else []
     others |= {run_id: f"cannot start: {why}" for one in failures for run_id, why in one.items()}
     return [(wait, why or others.get(wait.entry.run_id, "")) for wait, why in found]
@@ -66,6 +67,15 @@ def _find_without_budget(home: Home, run_ids: Sequence[str], now: int) -> dict[s
     runs = (home.store().runs.get(run_id) for run_id in run_ids)
     waiting = (run for run in runs if run is not None and waits_for_day_budget(home, run, now))
     return {run.id: "the day's budget is spent" for run in waiting}
+
+
+def _find_held(home: Home, run_ids: Sequence[str]) -> dict[str, str]:
+    """The runs that wait until a person confirms a change of their own files, each with a description."""
+    if not run_ids:
+        return {}
+    from jackline.app.own_files import read_unconfirmed
+
+    return dict.fromkeys(run_ids, "your own files changed: `jackline trust`") if read_unconfirmed(home) else {}
 
 
 def _find_busy(home: Home, run_ids: Sequence[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jackline.domain.records import Call, RunStatus
     from jackline.domain.spec import Spec
 
+SETTINGS_CHANGED = "settings.changed"
 _MOST_TEXT = 200
 _MOST_CALLS = 5
 _SHOWS_TIME = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})
@@ -61,7 +62,7 @@ def build_settings_notice(files: Sequence[str], runs: Sequence[str], at: int) ->
     return SubjectNotice(
         id=hash_text(f"settings.changed:{named}:{at}")[:_ID_LENGTH],
         subject="home",
-        kind="settings.changed",
+        kind=SETTINGS_CHANGED,
         title="your own files were changed",
         body=f"changed{while_running}: {named}\nno run starts until you have reviewed this: jackline trust",
         created_at=at,

@@ -42,7 +42,8 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         from jackline.cli.inbox_walk import walk_inbox
 
         confirm_own_files(home, out)  # it resumes runs
-        return walk_inbox(home, entries, out)
+        entries = [entry for entry in entries if entry.kind != inbox.SETTINGS]
+        return walk_inbox(home, entries, out) if entries else 0
     now = wall_ms()
     for entry in entries:
         print_entry(entry, now, out)
