@@ -242,6 +242,19 @@ def test_a_fire_waits_for_one_that_a_person_has_just_started(night: Night) -> No
     assert [fire.state for fire in night.fires] == ["claimed", "started"]
 
 
+def test_a_person_gets_the_result_of_their_own_fire(night: Night) -> None:
+    """A service may record the next due time before a condition is known, or the run exists."""
+    night.add(overlap="queue")
+
+    def create_slowly(home: Home, schedule: Schedule, fire: Fire) -> None:
+        assert ScheduleRunner(night.home, "service-1", lambda: FIRST).record_due() == 1
+        create_run(home, schedule, fire)
+
+    fire = ScheduleRunner(night.home, "command", lambda: FIRST - 100, create_slowly).start_one("nightly")
+    assert (fire.due_at, fire.state) == (FIRST - 100, "started")
+    assert [fire.state for fire in night.fires] == ["started", "claimed"]
+
+
 def test_a_condition_that_outlasts_its_claim_starts_nothing(night: Night, monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine slept, and another service has decided about the fire in the meantime."""
     night.add(only_if="true")

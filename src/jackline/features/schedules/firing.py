@@ -156,7 +156,7 @@ class ScheduleRunner:
             at += 1
         if self._schedules.take(fire, self._owner, at, _CLAIM_MS + round(CONDITION_SECONDS * 1000)):
             self._start(schedule, fire)
-        return self._schedules.list_fires(name, 1)[0]
+        return self._schedules.find_fire_of_run(fire.run_id) or fire
 
     def _start(self, schedule: Schedule | None, fire: Fire) -> None:
         """Create the run of a fire that this process has taken, or write why there is none."""
