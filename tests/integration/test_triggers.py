@@ -550,6 +550,20 @@ def test_the_end_of_a_run_starts_another_but_never_itself(home: Home, tmp_path: 
     assert states == {"ended", "ignored"}
 
 
+def test_a_run_for_an_issue_is_not_part_of_a_chain_because_another_issue_was_ignored(
+    home: Home, tmp_path: Path
+) -> None:
+    add(home, tmp_path, kind=RUN_END, run={"prompt": "After {run}"})
+    request = Request(prompt="begin", agent="scripted", options={"script": SCRIPT}, workspace=str(tmp_path / "work"))
+    first = home.new_run(request)
+    first.work()
+    for event, state, run_id in (("issue-1", "started", first.id), ("issue-2", "ignored", "")):
+        delivery = trigger_model.build_event_id("octo/garden", event)
+        TriggerStore(home.store()).add_delivery(TriggerDelivery("issues", delivery, state, run_id, "", 0))
+    TriggerWatcher(home).look()
+    assert f"After {first.id}" in list_prompts(home).values()
+
+
 def test_ends_are_found_after_the_clock_was_set_back(home: Home, tmp_path: Path) -> None:
     add(home, tmp_path, kind=RUN_END, run={"prompt": "After {run}"})
     request = Request(prompt="begin", agent="scripted", options={"script": SCRIPT}, workspace=str(tmp_path / "work"))
