@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -64,6 +66,9 @@ def list_local(cron: str, zone: str, day: str, hours: int = 24) -> list[str]:
         ("30 1 * * *", NEW_YORK, "2026-11-01", ["01:30-0400"]),
         ("30 2 * * *", SYDNEY, "2026-04-05", ["02:30+1100"]),
         ("*/30 2 * * *", BERLIN, "2026-10-25", ["02:00+0200", "02:30+0200", "02:00+0100", "02:30+0100"]),
+        # or from 02:45 to 03:45, or from 00:00 to 01:00
+        ("50 2 * * *", "Pacific/Chatham", "2026-09-27", ["03:45+1345"]),
+        ("0 0 * * *", "Asia/Beirut", "2026-03-29", ["01:00+0300"]),
         # other days
         ("@hourly", "UTC", "2026-05-05", [f"{hour:02}:00+0000" for hour in range(24)]),
         ("@DAILY", BERLIN, "2026-05-05", ["00:00+0200"]),
@@ -74,7 +79,14 @@ def list_local(cron: str, zone: str, day: str, hours: int = 24) -> list[str]:
     ],
 )  # fmt: skip
 def test_due_times_of_a_day(cron: str, zone: str, day: str, expected: list[str]) -> None:
-    hours = {"2026-03-29": 23, "2026-03-08": 23, "2026-10-25": 25, "2026-11-01": 25, "2026-04-05": 25}.get(day, 24)
+    hours = {
+        "2026-03-29": 23,
+        "2026-09-27": 23,
+        "2026-03-08": 23,
+        "2026-10-25": 25,
+        "2026-11-01": 25,
+        "2026-04-05": 25,
+    }.get(day, 24)
     assert list_local(cron, zone, day, hours) == expected
 
 
@@ -94,6 +106,32 @@ def test_the_next_due_time_does_not_depend_on_where_the_search_starts(zone: str)
             known = list_newest_due(cron, zone, change - 9 * DAY_MS, change + 9 * DAY_MS, 10_000)
             for start in range(change - 26 * HOUR_MS, change + 26 * HOUR_MS, 20 * MINUTE_MS):
                 assert find_next_due(cron, zone, start) == known[bisect_right(known, start)], (cron, start)
+
+
+@pytest.mark.parametrize("zone", [BERLIN, "Asia/Beirut", "Pacific/Chatham", "Australia/Lord_Howe"])
+@pytest.mark.parametrize(
+    ("cron", "minutes", "hours", "days"),
+    [
+        ("*/4 3 * * *", range(0, 60, 4), [3], range(7)),
+        ("57 * * * *", [57], range(24), range(7)),
+        ("*/20 0-3 * * SUN", range(0, 60, 20), range(4), [6]),
+    ],
+)
+def test_the_wall_is_followed_wherever_and_whenever_the_clocks_are_moved(
+    zone: str, cron: str, minutes: Sequence[int], hours: Sequence[int], days: Sequence[int]
+) -> None:
+    """Such as at a quarter to three, or by half an hour: each minute on the wall counts."""
+    for change in list_transitions(zone):
+        start, end = change - 50 * HOUR_MS, change + 50 * HOUR_MS
+        walls = {one: datetime.fromtimestamp(one / 1000, ZoneInfo(zone)) for one in range(start, end, MINUTE_MS)}
+        expected = [
+            one
+            for one, wall in walls.items()
+            if wall.minute in minutes and wall.hour in hours and wall.weekday() in days
+        ]
+        found = iterate_due(cron, zone, start - 1)
+        assert list(islice(found, len(expected))) == expected
+        assert next(found) >= end
 
 
 fields = st.tuples(

@@ -8,6 +8,8 @@ compared with the clock on the wall instead: nothing in the skipped hour, and tw
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from jackline.named import NamedTuple, stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import tzinfo
+    from datetime import datetime, timedelta, tzinfo
 
 SKIP, ONCE, ALL = CATCH_UP = ("skip", "once", "all")
 QUEUE, CANCEL_OLD = "queue", "cancel-old"
@@ -42,6 +44,7 @@ ON_TIME_MS = MINUTE_MS  # a fire that is found later than this counts as missed
 LONGEST_NAME = 40  # a run's id is the name and a time
 _LONGEST_EXPRESSION = 200
 _FIRST_WINDOW_MS = HOUR_MS
+_FIELDS = 5  # without seconds
 _NICKNAMES = {
     "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
     "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
@@ -132,17 +135,48 @@ def check_expression(cron: str, zone: str, after: int) -> None:
 
 
 def iterate_due(cron: str, zone: str, after: int) -> Iterator[int]:
-    """The due times after a time, in milliseconds, in order."""
+    """The due times after a time, in milliseconds, in order.
+
+    cronsim finds the times on the wall only: with a zone it never ends where the clocks are not moved by an hour on the
+    hour, and leaves out times where they are moved at midnight.
+    """
     from cronsim import CronSim
 
-    place = load_zone(zone)
-    last = after
-    for found in CronSim(_NICKNAMES.get(cron.lower(), cron), to_datetime(after).astimezone(place)):
-        due = round(found.timestamp()) * SECOND_MS
-        # In a repeated hour cronsim starts with the first of both; a skipped midnight is a time that never comes.
-        if due > last and to_datetime(due).astimezone(place).replace(tzinfo=None) == found.replace(tzinfo=None):
-            last = due
-            yield due
+    place, expression = load_zone(zone), _NICKNAMES.get(cron.lower(), cron)
+    fields = expression.split()
+    is_fixed = len(fields) == _FIELDS and not any(field.startswith("*") for field in fields[:2])
+    local = to_datetime(after).astimezone(place)
+    repeated = _get_offset(local) - _get_offset(local.replace(fold=1))  # what the wall shows again, if it is now
+    last, again = after, deque[int]()
+    for wall in CronSim(expression, local.replace(tzinfo=None, fold=0) - repeated):
+        first, second = (round(wall.replace(tzinfo=place, fold=fold).timestamp()) for fold in (0, 1))
+        if first > second and not is_fixed:
+            continue  # it is skipped
+        if first < second and not is_fixed:
+            again.append(second * SECOND_MS)
+        due = (first if first <= second else _find_move(place, second, first)) * SECOND_MS
+        times = []
+        while again and again[0] <= due:
+            times.append(again.popleft())
+        for one in (*times, due):
+            if one > last:
+                last = one
+                yield one
+
+
+def _get_offset(local: datetime) -> timedelta:
+    from datetime import timedelta
+
+    return local.utcoffset() or timedelta()
+
+
+def _find_move(place: tzinfo, before: int, after: int) -> int:
+    """When the clocks were moved between two times, in seconds."""
+    from datetime import datetime
+
+    old = datetime.fromtimestamp(before, place).utcoffset()
+    seconds = range(before, after)
+    return before + bisect_left(seconds, 1, key=lambda at: datetime.fromtimestamp(at, place).utcoffset() != old)
 
 
 def find_next_due(cron: str, zone: str, after: int) -> int | None:
