@@ -35,6 +35,13 @@ def test_nothing_is_missing_after_a_run_was_reported(place: Place) -> None:
         assert (ended.code, ended.out, ended.err) == (0, "", "nothing is missing\n")
 
 
+def test_a_title_that_was_cut_is_found_on_a_server_without_sequence_ids(place: Place) -> None:
+    with NtfyServer() as server:
+        set_up(place, server)
+        assert place.type("notify", "漢" * 100).code == 0
+        assert place.type("notices", "--missing").code == 0
+
+
 def test_each_difference_is_a_line(place: Place) -> None:
     with NtfyServer() as server:
         set_up(place, server)

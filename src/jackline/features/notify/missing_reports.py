@@ -13,7 +13,7 @@ from jackline.features.notify.channel_secrets import read_topic
 from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery_store import PENDING, SENT, STUCK, DeliveryStore
 from jackline.features.notify.messages import list_labels
-from jackline.features.notify.ntfy import build_headers, build_sequence_id, get_server
+from jackline.features.notify.ntfy import build_headers, build_sequence_id, cut_title, get_server
 from jackline.formatting import SECOND_MS, format_iso, make_printable
 from jackline.named import NamedTuple
 from jackline.store.models import RunQuery
@@ -118,7 +118,7 @@ def _find_unreceived(channel: Channel, listed: Sequence[ListedNotice], since: in
 
 def _is_same(one: ListedNotice, message: dict[str, object]) -> bool:
     is_about_run = one.notice.run_id in str(message.get("message", ""))
-    return is_about_run and str(message.get("title", "")) == make_printable(one.notice.title)
+    return is_about_run and str(message.get("title", "")) == cut_title(make_printable(one.notice.title))
 
 
 def _find_delivery(channel: Channel, one: ListedNotice) -> Delivery | None:

@@ -62,10 +62,15 @@ def build_sequence_id(notice_id: str) -> str:
     return notice_id if _SEQUENCE.fullmatch(notice_id) else hash_text(notice_id)[:32]
 
 
+def cut_title(title: str) -> str:
+    """A title as it is published."""
+    return cut_text(title, _MOST_TITLE)
+
+
 def build_fields(message: ChannelMessage) -> dict[str, Any]:
     """The message as ntfy's JSON, without its topic."""
     fields: dict[str, Any] = {
-        "title": cut_text(message.title, _MOST_TITLE),
+        "title": cut_title(message.title),
         "message": cut_text(message.body, _MOST_BODY),
         "priority": PRIORITIES.index(message.priority) + 1,
         "tags": list(message.tags),
