@@ -15,13 +15,14 @@ from jackline.errors import UsageError
 from jackline.features.schedules.schedule_model import (
     ALL,
     CLAIMED,
-    FAILED,
+    ENDED,
     LONGEST_NAME,
     ONCE,
+    OVERDUE,
     OVERLAP,
     QUEUE,
     SKIP,
-    SKIPPED,
+    STARTED,
     Schedule,
     ScheduleDefinition,
     check_expression,
@@ -243,19 +244,20 @@ def _run_now(args: Namespace, home: Home, out: Output) -> int:
 
     ScheduleStore(home.store()).get(args.name)
     fire = ScheduleRunner(home, f"command-{new_id()}").start_one(args.name)
+    is_started = fire.state in {STARTED, OVERDUE, ENDED}  # a service may be done with the run already
     _print_warnings(home, out)
     if out.json:
         out.print_json(build_fire_record(fire))
     elif fire.state == CLAIMED:
         out.print_note(f"jackline: {make_printable(fire.reason or 'waits for an earlier fire of this schedule')}")
-    elif fire.state in {FAILED, SKIPPED} or not fire.run_id:
+    elif not is_started:
         out.print_note(f"jackline: {fire.state}: {make_printable(fire.reason)}")
     else:
         out.print_line(fire.run_id)
         if not home.has_service():
             resume, serve = out.format_command("resume", fire.run_id), out.format_command("serve")
             out.print_note(f"no service is running here: {resume} starts it, or {serve}")
-    return 0 if fire.state == "started" else 1
+    return 0 if is_started else 1
 
 
 # reading
