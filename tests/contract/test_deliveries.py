@@ -14,7 +14,10 @@ from jackline.features.notify.delivery_store import (
     Delivery,
     DeliveryStore,
     OutboxNotice,
+    build_fire_ping,
 )
+from jackline.store import rows
+from jackline.store.parts import PING_CHANNEL, PingEvent
 from jackline.store.store import Store
 from tests.support.stores import AT
 
@@ -162,6 +165,20 @@ def test_a_failed_attempt_is_repeated_later_and_given_up_in_the_end(store: Store
     assert read_delivered_at(store, "a") is None
     assert deliveries.retry("a", at) == 1
     assert list_due(deliveries, at=at) == ["a"]
+
+
+def test_a_notice_is_stuck_only_after_an_attempt_has_failed(store: Store) -> None:
+    add_notice(store, "a")
+    deliveries = plan(store)
+    ping = build_fire_ping(PingEvent.FAIL, "run", AT)
+    store.driver.write(lambda statements: statements.run("add_delivery", rows.build_parameters(ping)))
+    for known, channel in enumerate(("phone", PING_CHANNEL)):
+        (row,) = deliveries.list_due(channel, AT, AT)
+        claimed = deliveries.claim(row, "one", AT)
+        assert claimed is not None
+        assert len(deliveries.list_stuck()) == known
+        deliveries.postpone(claimed, AT, "no answer")
+        assert [one.is_stuck for one in deliveries.list_stuck()] == [True] * (known + 1)
 
 
 def test_rows_of_an_ended_process_are_due_again(store: Store) -> None:

@@ -51,7 +51,8 @@ class Delivery(NamedTuple):
     @property
     def is_stuck(self) -> bool:
         """Whether an attempt failed, and the message has not been sent since."""
-        return self.state == STUCK or (self.state == PENDING and self.attempts > 0)
+        is_first = self.attempts == 1 and self.claimed_until > 0 and not self.error  # it is being made
+        return self.state == STUCK or (self.state == PENDING and self.attempts > 0 and not is_first)
 
 
 class OutboxNotice(NamedTuple):
