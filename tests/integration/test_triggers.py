@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from jackline import clock
 from jackline.app.home import Home, open_home
 from jackline.app.own_files import confirm_changes, find_unconfirmed, watch_own_files
 from jackline.app.request import Request
@@ -689,6 +690,29 @@ def test_a_change_of_the_settings_delays_a_run_until_it_is_confirmed(home: Home,
     TriggerWatcher(home).look()
     assert len(list_prompts(home)) == 1
     assert work_queue.get_item(home, "rose").attempts == 1
+
+
+def test_an_end_during_an_unconfirmed_change_is_not_lost_by_a_later_one(home: Home, tmp_path: Path) -> None:
+    add(home, tmp_path, kind=RUN_END, run={"prompt": "After {run}"})
+    request = Request(prompt="begin", agent="scripted", options={"script": SCRIPT}, workspace=str(tmp_path / "work"))
+    runs = [home.new_run(request) for _ in range(2)]
+    for run in runs:
+        run.work()
+    later = f"UPDATE runs SET finished_at = finished_at + {HOUR_MS} WHERE id = '{runs[1].id}'"
+    by_hand(home.store(), later)
+    settings = tmp_path / "config" / "jackline" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    with watch_own_files(home, "run-1"):
+        settings.write_text("# of an agent\n")
+    soon, tomorrow = Clock(), Clock()
+    soon.now, tomorrow.now = clock.wall_ms() + 2 * HOUR_MS, clock.wall_ms() + 30 * HOUR_MS
+    TriggerWatcher(home, soon).look()
+    TriggerWatcher(home, tomorrow).look()
+    change = find_unconfirmed(home)
+    assert change is not None
+    confirm_changes(home, change)
+    TriggerWatcher(home, tomorrow).look()
+    assert {f"After {run.id}" for run in runs} <= set(list_prompts(home).values())
 
 
 def test_a_home_that_waits_for_a_person_leaves_the_poll_to_another_home_of_the_database(

@@ -124,6 +124,8 @@ class TriggerWatcher:
         for delivery in self._store.list_open():
             self._follow(triggers.get(delivery.trigger_name), delivery)
         active = [one for one in triggers.values() if one.paused_at is None]
+        if active and find_unconfirmed(self._home) is not None:  # no run is created now: leave it to another home
+            return True
         for trigger in active:
             if trigger.definition.kind == WORK:
                 self._start_all(trigger, self._find_items(trigger))
@@ -324,8 +326,6 @@ class TriggerWatcher:
         at, failures = self._now(), max(one.failures for one in triggers)
         names = [one.name for one in triggers]
         if not all(may_poll(one, at) for one in triggers):
-            return
-        if find_unconfirmed(self._home) is not None:  # no run is created now: leave the minute to another home
             return
         if not self._store.claim_poll(names, at, compute_next_poll(at, failures)):
             return
