@@ -172,6 +172,17 @@ def test_a_schedule_whose_zone_is_gone_hides_no_other(shell: Shell) -> None:
     assert "old\t0 3 * * *\tOld/Name\t-\t" in shell.type("schedule", "list")
     assert "next       never" in shell.type("schedule", "show", "old")
     assert "| `old` | `0 3 * * * Old/Name` | - |" in shell.type("dashboard", "--print")
+    assert "next       paused" in shell.type("schedule", "pause", "old")
+    words = ("schedule", "add", "old", "0 3 * * *", "--zone", "UTC", "--replace", "--agent", "claude", "tidy up")
+    assert "cron       0 3 * * * (UTC)" in shell.type(*words)
+
+
+def test_resume_of_a_schedule_that_is_not_paused_records_what_was_missed(shell: Shell) -> None:
+    shell.type(*ADD, "--agent", "claude", "tidy up")
+    with open_home() as home:  # as if it had been added two days ago
+        by_hand(home.store(), "UPDATE schedules SET checked_until = checked_until - 172800000")
+    shell.type("schedule", "resume", "nightly")
+    assert [one["state"] for one in shell.list_json("schedule", "history", "nightly")] == ["claimed", "missed"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline.cli.output import parse_columns
@@ -129,7 +130,7 @@ def _add(args: Namespace, home: Home, out: Output) -> int:
     if known is not None and not args.replace:
         raise UsageError(f"schedule {args.name} exists; replace it with --replace, or choose another name")
     if known is not None:
-        schedules.record_due(args.name, now)  # what the old one has missed
+        _record_missed(schedules, args.name, now)
     schedules.put(
         Schedule(
             name=args.name,
@@ -215,17 +216,21 @@ def _print_warnings(home: Home, out: Output) -> None:
 # changing
 
 
+def _record_missed(schedules: ScheduleStore, name: str, now: int) -> None:
+    """Record what was due before a change; nothing if this machine no longer knows the schedule's time zone."""
+    with suppress(UsageError):
+        schedules.record_due(name, now)
+
+
 def _change(args: Namespace, home: Home, out: Output) -> int:
     schedules = ScheduleStore(home.store())
     schedule = schedules.get(args.name)
     now = wall_ms()
     if args.action == "remove":
         schedules.remove(schedule.name)
-    elif args.action == "pause":
-        schedules.record_due(schedule.name, now)
-        schedules.pause(schedule.name, now)
     else:
-        schedules.resume(schedule.name, now)
+        _record_missed(schedules, schedule.name, now)
+        (schedules.pause if args.action == "pause" else schedules.resume)(schedule.name, now)
     home.wake_services()
     home.notify_change()
     if args.action == "remove":
