@@ -75,6 +75,21 @@ def test_ntfy_cuts_long_texts_and_makes_ids_that_it_takes(context: SendContext) 
     assert second["message"] == first["message"]
 
 
+def test_ntfy_leaves_out_tags_of_which_there_are_too_many(context: SendContext) -> None:
+    labels = tuple(f"label-{number}-{'x' * 50}" for number in range(200))
+    with NtfyServer() as server:
+        send_message(ntfy(server), MESSAGE._replace(tags=("x", *labels)), context)
+        (message,) = server.list_messages("watch")
+    assert message["message"] == MESSAGE.body
+    assert message["tags"] == ["x", *labels[: len(message["tags"]) - 1]]
+
+
+def test_a_message_that_cannot_be_cut_enough_is_refused(context: SendContext) -> None:
+    actions = tuple(MessageAction(label=label, url="https://host/reply", body="x" * 4000) for label in ("Yes", "No"))
+    with NtfyServer() as server, pytest.raises(MessageRefused, match="413"):
+        send_message(ntfy(server), MESSAGE._replace(actions=actions), context)
+
+
 def test_ntfy_sends_a_token_or_a_password_and_a_refused_one_is_the_channels_fault(context: SendContext) -> None:
     with NtfyServer() as server:
         server.protect("a long secret", "watch")

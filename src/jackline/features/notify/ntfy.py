@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from jackline.digests import hash_text
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 DEFAULT_URL = "https://ntfy.sh"
 _MOST_BODY, _MOST_TITLE = 3_800, 240  # bytes; ntfy turns a message above 4096 into an attachment
 _MOST_REQUEST = 8_000  # bytes, with its buttons; ntfy refuses more than twice the length of a message
+_LEAST_BODY = 100  # bytes; a shorter text is not worth its place
+_MOST_TAGS = 1_000  # characters of all tags: a run may have any number of labels
 _MOST_ACTIONS = 3
 _SEQUENCE = re.compile(r"[-_A-Za-z0-9]{1,64}")
 
@@ -28,7 +31,8 @@ def publish_message(channel: Channel, message: ChannelMessage, environ: Mapping[
     """Publish a message; a server that knows sequence ids shows a repeated one once."""
     fields = {"topic": read_topic(channel, "topic", environ), **build_fields(message)}
     while len(_encode(fields)) > _MOST_REQUEST and fields["message"]:
-        fields["message"] = cut_text(fields["message"], len(fields["message"].encode()) // 2)
+        half = len(fields["message"].encode()) // 2
+        fields["message"] = cut_text(fields["message"], half) if half > _LEAST_BODY else ""
     publish(channel, fields, environ, timeout_s)
 
 
@@ -69,11 +73,12 @@ def cut_title(title: str) -> str:
 
 def build_fields(message: ChannelMessage) -> dict[str, Any]:
     """The message as ntfy's JSON, without its topic."""
+    lengths = accumulate(len(tag) for tag in message.tags)
     fields: dict[str, Any] = {
         "title": cut_title(message.title),
         "message": cut_text(message.body, _MOST_BODY),
         "priority": PRIORITIES.index(message.priority) + 1,
-        "tags": list(message.tags),
+        "tags": [tag for tag, length in zip(message.tags, lengths, strict=True) if length <= _MOST_TAGS],
         "sequence_id": build_sequence_id(message.id),
     }
     if message.actions:
