@@ -460,6 +460,20 @@ def test_a_work_item_becomes_a_run_and_ends_with_it(home: Home, tmp_path: Path) 
     assert [one.state for one in TriggerStore(home.store()).list_deliveries("garden")] == ["ended"]
 
 
+def test_a_run_leaves_its_item_to_the_run_of_a_later_attempt(home: Home, tmp_path: Path) -> None:
+    """Such as if a person returned the item to the queue while no service was running."""
+    add(home, tmp_path, kind=WORK, item_kind="plant")
+    work_queue.enqueue_item(home, "rose", "plant", "{}")
+    TriggerWatcher(home).look()
+    (first,) = list_prompts(home)
+    work_queue.release_item(home, "rose", "trigger:garden")
+    TriggerWatcher(home).look()
+    home.cancel(home.find(first))
+    TriggerWatcher(home).look()
+    item = work_queue.get_item(home, "rose")
+    assert (item.status, item.attempts, len(list_prompts(home))) == (WorkStatus.IN_FLIGHT, 2, 2)
+
+
 def test_a_failed_run_returns_its_item_which_starts_another_run(home: Home, tmp_path: Path) -> None:
     add(home, tmp_path, kind=WORK, item_kind="plant")
     work_queue.enqueue_item(home, "rose", "plant", "{}", max_attempts=2)

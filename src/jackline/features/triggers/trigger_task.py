@@ -268,7 +268,7 @@ class TriggerWatcher:
         return True
 
     def _find_held_item(self, trigger: Trigger, delivery: TriggerDelivery) -> WorkItem | None:
-        """The item of a delivery, if this trigger holds it."""
+        """The item of a delivery, if this trigger holds it for its run, not for that of a later attempt."""
         from jackline.errors import NotFound
 
         try:
@@ -276,7 +276,7 @@ class TriggerWatcher:
         except NotFound:
             return None
         is_held = item.status is WorkStatus.IN_FLIGHT and item.owner_agent == _name_owner(trigger)
-        return item if is_held else None
+        return item if is_held and delivery.delivery == f"{item.id}#{item.attempts - 1}" else None
 
     # finding
 
