@@ -79,6 +79,13 @@ def test_a_channel_misses_only_what_it_wants(place: Place, kinds: str, code: int
         assert (ended.code, "nothing has delivered since" in ended.out) == (code, bool(code)), ended
 
 
+@pytest.mark.parametrize(("reason", "code"), [("ci", 0), ("retry", 0), ("human", 1)])
+def test_a_run_that_continues_by_itself_needs_no_notice(place: Place, reason: str, code: int) -> None:
+    assert place.play(SAY).code == 0
+    change(place, f"UPDATE runs SET state = 'waiting', reason = '{reason}', finished_at = NULL")
+    assert place.type("notices", "--missing").code == code
+
+
 def test_a_server_that_cannot_be_asked_is_a_difference(place: Place) -> None:
     with NtfyServer() as server:
         set_up(place, server)

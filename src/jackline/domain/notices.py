@@ -21,13 +21,13 @@ SETTINGS_CHANGED = "settings.changed"
 _MOST_TEXT = 200
 _MOST_CALLS = 5
 _SHOWS_TIME = frozenset({WaitReason.LIMIT, WaitReason.BUDGET})
-_SILENT = frozenset({WaitReason.RETRY, WaitReason.CI})
+SILENT_WAITS = frozenset({WaitReason.RETRY, WaitReason.CI})  # a run that waits for them has no notice
 _ID_LENGTH = 32
 
 
 def build_notice(notice_id: str, run_id: str, spec: Spec, status: RunStatus, at: int) -> Notice | None:
     """Build the notice for a status; None for a run that continues, or that waits for a retry or its pull request."""
-    if status.state in {RunState.QUEUED, RunState.RUNNING} or status.reason in _SILENT:
+    if status.state in {RunState.QUEUED, RunState.RUNNING} or status.reason in SILENT_WAITS:
         return None
     kind = f"run.waiting.{status.reason}" if status.state is RunState.WAITING else f"run.{status.state}"
     title = f"{status.agent or spec.agent}/{spec.task}: {status.reason or status.state}"

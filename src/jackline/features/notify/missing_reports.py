@@ -6,7 +6,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from jackline.domain.states import TERMINAL, RunState, WaitReason
+from jackline.domain.notices import SILENT_WAITS
+from jackline.domain.states import TERMINAL, RunState
 from jackline.errors import ChannelDown, ConfigError, MessageRefused
 from jackline.features.notify.channel import NTFY, is_wanted
 from jackline.features.notify.channel_secrets import read_topic
@@ -67,7 +68,7 @@ def _find_unreported_runs(home: Home, listed: Sequence[ListedNotice], since: int
         for run in page:
             kind = f"run.waiting.{run.reason}" if run.state == RunState.WAITING else f"run.{run.state}"
             changed_at = run.finished_at or run.updated_at
-            if changed_at < since or run.reason == WaitReason.RETRY or (run.id, kind) in reported:
+            if changed_at < since or run.reason in SILENT_WAITS or (run.id, kind) in reported:
                 continue
             known = home.store().runs.get(run.id)
             kinds = {notice.kind for notice in home.store().records.list_notices(run.id)}
