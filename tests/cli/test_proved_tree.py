@@ -109,6 +109,15 @@ def test_a_hook_that_changes_files_is_proved_and_one_that_refuses_is_told(reposi
     assert "the host's commit failed" in ended.json["detail"]
 
 
+def test_the_host_does_not_commit_to_the_repository_around(repository: Place) -> None:
+    """Such as that of a home folder, in which the workspace is once its own repository is gone."""
+    git(repository, "init", "-q", "..")
+    gone = {"call": {"tool": "Bash", "input": {"command": "./tidy.sh"}, "run": "rm -rf .git"}}
+    ended = repository.play(gone, SAY, words=("mend it", "--commit", "--json", "--max-iterations", "1"))
+    assert (ended.code, "its own is gone" in ended.json["detail"]) == (16, True), ended
+    assert git(repository, "ls-files", "--full-name", "..") == ""
+
+
 def test_nothing_to_commit_makes_no_commit(repository: Place) -> None:
     before = git(repository, "rev-parse", "HEAD")
     assert play(repository, SAY, proof="true", words=("--commit",)).code == 0

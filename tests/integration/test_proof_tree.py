@@ -22,7 +22,7 @@ from jackline.engine.process import Warden
 from jackline.engine.review_copy import ReviewCopies
 from jackline.engine.tree_id import TreeUnreadable
 from jackline.engine.work_trees import UNREADABLE, WorkTrees
-from tests.integration.test_tree_id import git
+from tests.integration.test_tree_id import git, make_repository
 from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
 
 
@@ -132,6 +132,23 @@ def test_an_agent_that_removes_the_repository_does_not_escape(repo: Path, trees:
     with pytest.raises(TreeUnreadable, match="and no longer is"):
         prove("true", repo, trees, warden)
     assert trees.read_id() == UNREADABLE
+
+
+def test_the_repository_around_does_not_stand_in_for_one_that_is_gone(
+    repo: Path, tmp_path: Path, warden: Warden
+) -> None:
+    inner = make_repository(repo / "inner")
+    trees = open_trees(inner / "sub", tmp_path, warden)
+    trees.record_repository()
+    assert trees.read_id() == git(inner, "rev-parse", "HEAD^{tree}")
+    (inner / ".git").rename(tmp_path / "moved")
+    assert trees.read_id() == UNREADABLE
+    with pytest.raises(TreeUnreadable, match="its own is gone"):
+        prove("true", inner, trees, warden)
+    (tmp_path / "moved").rename(inner / ".git")
+    moved = repo / "elsewhere"
+    inner.rename(moved)
+    assert open_trees(moved / "sub", tmp_path, warden).read_id() == git(moved, "rev-parse", "HEAD^{tree}")
 
 
 def test_a_file_that_a_run_hides_is_not_in_the_proved_tree(repo: Path, trees: WorkTrees, warden: Warden) -> None:

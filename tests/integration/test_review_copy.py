@@ -344,6 +344,35 @@ def test_a_restore_that_failed_is_finished_in_any_checkout(copies: ReviewCopies,
     assert again.recover_review(restores=False) == ReviewEnd()
 
 
+@pytest.mark.parametrize("how", ["removed", "core.worktree"])
+def test_the_files_around_the_repository_are_left_alone(tmp_path: Path, repo: Path, how: str) -> None:
+    """Without its own repository, the workspace is in the one around it, such as that of a home folder."""
+    inner = repo / "inner"
+    if how == "removed":
+        git(repo, "worktree", "add", "-q", "inner")
+    else:
+        make_repository(inner)
+    (repo / "own.txt").write_text("of a person\n")
+    copies = open_copies(inner, tmp_path)
+    copies.trees.record_repository()
+    copy = prepare(copies)
+    (inner / "a.txt").write_text("by the reviewer\n")
+    if how == "removed":
+        (inner / ".git").rename(tmp_path / "moved")
+    else:
+        git(inner, "config", "core.worktree", str(repo))
+    with pytest.raises(ReviewCopyFailed, match="its own is gone, or core"):
+        copies.finish_review(copy)
+    assert (repo / "own.txt").read_text() == "of a person\n"
+    assert (repo / "a.txt").read_text() == "one\n"
+    if how == "removed":
+        (tmp_path / "moved").rename(inner / ".git")
+    else:
+        git(inner, "config", "--unset", "core.worktree")
+    assert copies.recover_review(restores=False).restored == ("a.txt",)
+    assert (inner / "a.txt").read_text() == "one\n"
+
+
 def test_no_branch_is_moved_before_its_tip_is_kept(copies: ReviewCopies, repo: Path) -> None:
     git(repo, "branch", "older")
     head = git(repo, "rev-parse", "HEAD")

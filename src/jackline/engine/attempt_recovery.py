@@ -143,7 +143,7 @@ class AttemptRecovery:
     def _undo_reviews(self, run: Run) -> tuple[Fact, ...]:
         """Remember where a run began; after a crash, undo what a reviewer left behind."""
         spec = run.spec
-        if not spec.review and (run.status.turn or not spec.proof):
+        if not spec.review and (run.status.turn or not (spec.proof or spec.commit_work)):
             return ()
         from jackline.engine.tree_id import TreeUnreadable
 
@@ -152,7 +152,8 @@ class AttemptRecovery:
             trees.record_repository()
         if not spec.review:
             with suppress(TreeUnreadable):  # the proof reports it
-                trees.record_start()
+                if spec.proof:
+                    trees.record_start()
             return ()
         from jackline.engine.review_copy import ReviewCopyFailed
 

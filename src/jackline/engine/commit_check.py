@@ -10,8 +10,8 @@ from jackline.engine.check import CheckResult, HostCheck
 from jackline.engine.command_runner import run_command
 from jackline.engine.git import GitFailed
 from jackline.engine.process import SpawnFailed, WardenLost
-from jackline.engine.tree_files import find_repository, keep_small_files
-from jackline.engine.tree_id import describe_names
+from jackline.engine.tree_files import keep_small_files
+from jackline.engine.tree_id import TreeUnreadable, describe_names
 from jackline.engine.work_backup import HOST_IDENTITY
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ _TAIL = 16_384
 def commit_work(store: Store, run: Run, trees: WorkTrees) -> CheckResult:
     """Commit all that is not ignored, except large data and what only a proof wrote; never an empty commit."""
     try:
-        repository = find_repository(trees.git)
+        repository = trees.find_repository()
         if repository is None:
             return _fail("there is no git repository to commit to")
         return _commit(store, run, trees, repository)
-    except (GitFailed, SpawnFailed, WardenLost, OSError) as error:
+    except (GitFailed, TreeUnreadable, SpawnFailed, WardenLost, OSError) as error:
         return _fail(str(error))
 
 

@@ -80,23 +80,39 @@ class TreeState(NamedTuple):
 
 
 def compute_tree(
-    git: Git, folder: str, *, always: bool = False, absent: Container[str] = frozenset()
+    git: Git, folder: str, *, always: bool = False, absent: Container[str] = frozenset(), place: str = ""
 ) -> TreeState | None:
     """The files of the repository that git's workspace is in; None without git or without a repository.
 
     The objects go to `folder`. `always`: without a repository, all files of the workspace. `absent`: see `list_files`.
-    TreeUnreadable if git cannot read the repository.
+    TreeUnreadable if git cannot read the repository, or if the workspace is not at this `place` in it.
     """
     try:
         repository = find_repository(git) or (make_repository(git) if always else None)
         if repository is None:
             return None
+        check_place(git, repository, place)
         files = list_files(git, repository, absent)
         trees = open_trees(git, folder, repository, files.objects)
         with lock_folder(folder):
             return _write_tree(trees, folder, repository.top, files)
     except (GitFailed, OSError) as error:
         raise TreeUnreadable(str(error)) from error
+
+
+def find_place(git: Git, repository: WorkingRepository) -> str:
+    """Where the workspace is in the repository's working tree: a relative path."""
+    return os.path.relpath(os.path.realpath(git.workspace), os.path.realpath(repository.top))
+
+
+def check_place(git: Git, repository: WorkingRepository, place: str) -> None:
+    """Raise TreeUnreadable unless the workspace is at this place: a repository that is gone has left it to another one.
+
+    An empty place is not known.
+    """
+    if place and find_place(git, repository) != place:
+        why = "its own is gone, or core.worktree was set"
+        raise TreeUnreadable(f"the repository of the workspace is now that of {repository.top}: {why}")
 
 
 def list_changed_files(git: Git, folder: str, before: str, after: str) -> tuple[str, ...]:

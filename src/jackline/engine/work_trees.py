@@ -17,8 +17,10 @@ from jackline.engine.tree_id import (
     TreeState,
     TreeUnreadable,
     bind_trees,
+    check_place,
     compute_tree,
     find_changes,
+    find_place,
     list_changed_files,
     replace_files,
 )
@@ -28,9 +30,10 @@ from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
     from jackline.engine.git import Git
+    from jackline.engine.tree_files import WorkingRepository
 
 UNREADABLE = "unreadable"  # in place of an id: it equals no proved tree
-_MARKER = "bound"  # its workspace was in a repository when the run began
+_MARKER = "bound"  # its workspace was in a repository when the run began; it holds the place there, if it was known
 _ABSENT = "absent.json"  # the names of the files that were absent then
 _START = "start.json"  # where the run began
 _PROOF = "proof.json"  # what the last proof wrote
@@ -131,18 +134,19 @@ class WorkTrees:
         place = os.path.join(find_worktree(self.git.workspace), ".git")
         if os.path.exists(self._marker) or not os.path.lexists(place):
             return
-        absent = []
+        absent, at = [], ""
         try:
             found = find_repository(self.git)
             if found is None:
                 return
+            at = find_place(self.git, found)
             absent = list_absent(self.git, found)
         except GitFailed:  # a broken one is not the same as none
             pass
         make_private_folder(self.folder)
         if absent:
             write_file(os.path.join(self.folder, _ABSENT), json.dumps({"names": json.dumps(absent)}).encode())
-        write_file(self._marker, b"")
+        write_file(self._marker, os.fsencode(at))
 
     def record_start(self) -> None:
         """Remember the workspace as it is, unless an earlier attempt did."""
@@ -173,7 +177,22 @@ class WorkTrees:
     def compute_raw(self, *, always: bool = False) -> TreeState | None:
         """The files of the workspace now, with those that a proof wrote; `always`: also without a repository."""
         absent = json.loads(read_json(os.path.join(self.folder, _ABSENT)).get("names", "[]"))
-        return compute_tree(self.git, self.folder, always=always, absent=frozenset(absent))
+        return compute_tree(self.git, self.folder, always=always, absent=frozenset(absent), place=self._read_place())
+
+    def find_repository(self) -> WorkingRepository | None:
+        """The repository of the workspace. TreeUnreadable if it is not that in which the run began."""
+        found = find_repository(self.git)
+        if found is not None:
+            check_place(self.git, found, self._read_place())
+        return found
+
+    def _read_place(self) -> str:
+        """Where the workspace was in its repository when the run began; empty if that is not known."""
+        try:
+            with open(self._marker, "rb") as file:
+                return os.fsdecode(file.read())
+        except FileNotFoundError:
+            return ""
 
     def read_head(self) -> str:
         """The commit that is checked out; empty before the first one."""
