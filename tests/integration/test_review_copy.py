@@ -13,6 +13,7 @@ from jackline.clock import boot_ms
 from jackline.engine.git import Git
 from jackline.engine.process import Warden
 from jackline.engine.review_copy import ReviewCopies, ReviewCopy, ReviewCopyFailed, ReviewEnd, describe_restore
+from jackline.engine.review_seat import read_work_diff
 from jackline.engine.work_trees import WorkTrees
 from tests.integration.test_tree_id import add_submodule, git, make_repository
 from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
@@ -97,6 +98,37 @@ def test_the_start_of_another_host_is_the_commit(copies: ReviewCopies, repo: Pat
     work(repo)
     copy = prepare(copies)
     assert git(Path(copy.path), "rev-parse", "HEAD~1") == git(repo, "rev-parse", "HEAD")
+
+
+def forge(repo: Path, name: str, other: str) -> None:
+    """Let the object of this name have the content of another one."""
+    target, source = (repo / ".git" / "objects" / one[:2] / one[2:] for one in (name, other))
+    target.parent.mkdir(exist_ok=True)
+    target.unlink(missing_ok=True)
+    target.write_bytes(source.read_bytes())
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_forged_object_does_not_stand_in_for_a_file_of_the_work(copies: ReviewCopies, repo: Path, kind: str) -> None:
+    """Git believes the name of an object: without a check, the reviewer would see other files than the worker's."""
+    copies.trees.record_start()
+    good = git(repo, "rev-parse", "HEAD:sub/b.txt" if kind == "file" else "HEAD:sub")
+    (repo / "sub" / "b.txt").write_text("evil\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "work")
+    forge(repo, git(repo, "rev-parse", "HEAD:sub/b.txt" if kind == "file" else "HEAD:sub"), good)
+    with pytest.raises(ReviewCopyFailed, match="its content does not match its name"):
+        prepare(copies)
+
+
+def test_a_forged_start_hides_no_change(copies: ReviewCopies, repo: Path) -> None:
+    copies.trees.record_start()
+    start = git(repo, "rev-parse", "HEAD:sub/b.txt")
+    (repo / "sub" / "b.txt").write_text("evil\n")
+    forge(repo, start, git(repo, "hash-object", "-w", "sub/b.txt"))
+    diff = read_work_diff(copies.trees.git._replace(workspace=prepare(copies).path))
+    assert diff is not None
+    assert "+evil" in diff.text
 
 
 def test_a_reviewer_in_a_folder_of_the_repository(repo: Path, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from jackline.engine.tree_id import (
     compute_tree,
     describe_names,
     list_changed_files,
+    verify_objects,
     write_raw_repository,
 )
 from jackline.engine.work_backup import HOST_IDENTITY, keep_commit, keep_work
@@ -170,7 +171,8 @@ class ReviewCopies:
         folder = os.path.join(path, ".git")
         self._write_repository(folder)
         git = bind_trees(self._git, folder, path)
-        commit = self._commit(git, tree, self._find_parent(git))
+        verify_objects(git, tree)
+        commit = self._commit(git, tree, self._find_parent(git, tree))
         git.read("update-ref", _BRANCH, commit)
         git.read("symbolic-ref", "HEAD", _BRANCH)
         git.read("read-tree", "--reset", "-u", "HEAD")
@@ -188,8 +190,20 @@ class ReviewCopies:
         if os.path.exists(shallow):  # its history ends there
             shutil.copy(shallow, os.path.join(folder, "shallow"))
 
-    def _find_parent(self, git: Git) -> list[str]:
-        """The commit that the work is compared with: the start of the run, with what was not committed then."""
+    def _find_parent(self, git: Git, tree: str) -> list[str]:
+        """The commit that the work is compared with: the start of the run, with what was not committed then.
+
+        None if its files are gone or false: then all of the work is new.
+        """
+        parents = self._list_parents(git)
+        try:
+            for parent in parents:
+                verify_objects(git, f"{parent}^{{tree}}", tree)
+        except GitFailed:
+            return []
+        return parents
+
+    def _list_parents(self, git: Git) -> list[str]:
         start = self.trees.find_start()
         parents = [start.head] if start.head and git.run("cat-file", "-e", f"{start.head}^{{tree}}") is not None else []
         if not start.tree or git.run("cat-file", "-e", f"{start.tree}^{{tree}}") is None:

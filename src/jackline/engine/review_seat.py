@@ -15,8 +15,9 @@ from jackline.domain.review import (
 )
 from jackline.domain.review_prompts import MOST_DIFF, DiffText, ReviewRequest, build_retry_prompt, build_review_prompt
 from jackline.domain.states import Role
+from jackline.engine.git import GitFailed
 from jackline.engine.review_copy import ReviewCopyFailed
-from jackline.engine.tree_id import TreeUnreadable
+from jackline.engine.tree_id import TreeUnreadable, verify_objects
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -93,7 +94,14 @@ class ReviewSeat:
     def _read_changes_since(self, git: Git) -> DiffText | None:
         """What has changed since the last review of this seat."""
         verdicts = [one for one in self._store.reviews.list_verdicts(self._run.id) if one.seat == self._order.seat]
-        return read_diff(git, verdicts[-1].tree, self._copy.tree) if verdicts and verdicts[-1].tree else None
+        tree = verdicts[-1].tree if verdicts else ""
+        if not tree:
+            return None
+        try:
+            verify_objects(git, tree, self._copy.tree)
+        except GitFailed:  # some are gone, or false
+            return None
+        return read_diff(git, tree, self._copy.tree)
 
     def _find_proof(self) -> Check | None:
         checks = [one for one in self._store.records.list_checks(self._run.id) if one.command == self._run.spec.proof]

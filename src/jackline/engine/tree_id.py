@@ -151,6 +151,19 @@ def replace_files(git: Git, folder: str, tree: str, entries: Mapping[str, str]) 
         raise TreeUnreadable(str(error)) from error
 
 
+def verify_objects(git: Git, tree: str, known: str = "") -> None:
+    """Compute the ids of the files and folders of a tree again, but those of a known one. GitFailed if one is wrong.
+
+    Git trusts the name of an object file, and an agent can write one.
+    """
+    try:
+        listed = git.read("rev-list", "--objects", "--no-object-names", tree, *((f"^{known}",) if known else ()))
+        if listed:
+            git.read("rev-list", "--verify-objects", "--quiet", "--stdin", stdin=listed)
+    except GitFailed as error:
+        raise GitFailed(f"an object is missing, or its content does not match its name: {error}") from error
+
+
 def checkout_tree(git: Git, folder: str, top: str, tree: str) -> None:
     """Change the files of the tree that was computed last into those of another one. May raise GitFailed."""
     with lock_folder(folder):
