@@ -192,6 +192,18 @@ def test_other_files_than_those_that_were_accepted_are_reviewed(loop: Place) -> 
     assert loop.type("resume", "one", "--json").json["state"] == "waiting"
 
 
+def test_what_changed_while_the_run_waited_is_committed_before_it_is_proved_again(loop: Place) -> None:
+    answer(loop, BLOCKED)
+    ended = run(loop, "--run-id", "one", "--proof", "true", "--commit", "--review-rounds", "1")
+    assert ended["reason"] == "human"
+    assert git(loop, "status", "--porcelain") == ""
+    (loop.repository / "work.txt").write_text("longer, by a person\n")
+    answer(loop, {"verdict": "pass", "earlier": {"F1": "resolved"}})
+    assert loop.type("resume", "one", "--json").json["state"] == "succeeded"
+    assert git(loop, "show", "HEAD:work.txt") == "longer, by a person"
+    assert git(loop, "status", "--porcelain") == ""
+
+
 def test_a_review_that_could_never_be_made_is_refused_before_the_work(loop: Place) -> None:
     words = ("run", "write it", "--agent", "worker", "--ungated", "--review")
     outside = loop.folder / "outside"

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 
+# The host checks come next, or come again once the files have changed.
+_CHECKED_GOALS = frozenset({Phase.PROVING, Phase.REVIEWING, Phase.PUBLISHING})
+
+
 class RecoveryServices(NamedTuple):
     """The parts of an attempt that its recovery uses."""
 
@@ -136,7 +140,7 @@ class AttemptRecovery:
             asked=tuple(call.id for call in asked),
             asked_at=min((call.prepared_at for call in asked), default=None),
             evidence=describe_doubts(doubts, spec.workspace),
-            checks=find_pending_checks(store, run) if run.status.goal is Phase.PROVING else None,
+            checks=find_pending_checks(store, run) if run.status.goal in _CHECKED_GOALS else None,
             undone=recovery.find_undone_calls(store, run.id),
         )
 
