@@ -124,6 +124,17 @@ def test_what_reviewers_block_is_merged_only_if_a_person_says_so(loop: Place) ->
     assert (merged.code, (loop.repository / "work.txt").exists()) == (0, True), merged
 
 
+def test_after_the_last_iteration_a_dismissed_finding_is_a_pass(loop: Place) -> None:
+    answer(loop, BLOCKED)
+    ended = run(loop, "--run-id", "one", "--proof", "test -s work.txt", "--max-iterations", "1")
+    assert (ended["failure"], ended["exit_code"]) == ("review", 16)
+    dismissed = loop.type("findings", "one", "--dismiss", "F1", "--reason", "long enough")
+    assert "try again: jackline resume one\n" in dismissed.out, dismissed
+    resumed = loop.type("resume", "one", "--json").json
+    assert (resumed["state"], resumed["proof"], resumed["iteration"]) == ("succeeded", "proved", 1)
+    assert (loop.repository / "work.txt").read_text() == "again\n", "nothing is left for the worker"
+
+
 def test_a_resume_gives_new_rounds_and_a_finding_is_resolved(loop: Place) -> None:
     answer(loop, BLOCKED)
     assert run(loop, "--run-id", "one")["reason"] == "human"

@@ -11,7 +11,7 @@ from jackline.domain.events import Fact
 from jackline.domain.records import RunStatus, SessionUse
 from jackline.domain.review import build_review_facts
 from jackline.domain.review_records import Finding, Iteration, Verdict
-from jackline.domain.states import Phase, RunState, WaitReason
+from jackline.domain.states import Failure, Phase, RunState, WaitReason
 from jackline.errors import Busy, Fenced, NotFound, Refused
 from jackline.store.models import RunChange, RunQuery
 from jackline.store.store import Store
@@ -137,6 +137,19 @@ def test_a_person_dismisses_findings(store: Store) -> None:
     assert problems(store) == ()
     by_hand(store, "UPDATE findings SET reason = 'never said'")
     assert any("finding 1 was altered" in problem for problem in problems(store))
+
+
+def test_the_review_that_ended_the_last_iteration_passes_once_nothing_blocks(store: Store) -> None:
+    status = RunStatus(RunState.FAILED, goal=Phase.WORKING, failure=Failure.REVIEW, iteration=3, review_round=1)
+    over = Iteration(run_id="run-1", number=3, tree="t", failure="review", digest="d", detail="x", at=AT)
+    found = finding(1), finding(2)
+    change = RunChange(AT, (Fact("run.failed"),), status, verdict=verdict(), findings=found, iteration=over)
+    made(store, spec={"review": ("codex",)})
+    store.leases.write_change(claimed(store), change)
+    _, run = store.reviews.dismiss("run-1", ["F1"], "wrong", AT)
+    assert run.status.goal is Phase.WORKING
+    _, run = store.reviews.dismiss("run-1", ["F2"], "wrong", AT)
+    assert (run.status.goal, run.status.state) == (Phase.REVIEWING, RunState.FAILED)
 
 
 def test_all_findings_are_dismissed_or_none(store: Store) -> None:

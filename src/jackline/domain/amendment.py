@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import NOTHING
 from jackline.domain.spec import AgentOptions
-from jackline.domain.states import ENDS_ITERATION, Failure, WaitReason
+from jackline.domain.states import ENDS_ITERATION, Failure, Phase, WaitReason
 from jackline.errors import Refused
 from jackline.named import NamedTuple
 
@@ -99,8 +99,9 @@ def suggest_totals(limits: Limits, spent: Spent) -> list[tuple[str, str]]:
 def build_resume_words(run: Run) -> tuple[str, ...]:
     """The words of the `jackline` command that continues a run; after a budget was spent, with higher totals."""
     words = ["resume", run.id]
-    most = run.spec.limits.iterations
-    if run.status.failure in {*ENDS_ITERATION, Failure.NO_PROGRESS} and most and run.status.spent.iterations >= most:
+    most, needs_work = run.spec.limits.iterations, run.status.goal is not Phase.REVIEWING
+    has_ended = needs_work and run.status.failure in {*ENDS_ITERATION, Failure.NO_PROGRESS}
+    if has_ended and most and run.status.spent.iterations >= most:
         words += ["--max-iterations", str(2 * run.status.spent.iterations)]
     if run.status.reason is WaitReason.BUDGET:
         for setting, total in suggest_totals(run.spec.limits, run.status.spent):

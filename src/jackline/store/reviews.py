@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from jackline.domain.events import PERSON, Event, Fact
 from jackline.domain.records import Run
-from jackline.domain.review import DISMISSED, OPEN, describe_blocking, find_blocking
+from jackline.domain.review import DISMISSED, OPEN, RoundResult, decide_round, describe_blocking, find_blocking
 from jackline.domain.review_records import Finding, Iteration, Verdict
-from jackline.domain.states import Phase, RunState, WaitReason
+from jackline.domain.states import Failure, Phase, RunState, WaitReason
 from jackline.errors import NotFound, Refused
 from jackline.store import rows
 from jackline.store.driver import clean
@@ -106,11 +106,27 @@ class Reviews(StorePart):
             fact = Fact("finding.dismissed", {"finding": finding.id, "reason": reason})
             facts += cover((fact,), digest_finding(finding))
         append_run_events(statements, run, facts, at, PERSON)
+        if _passes_now(statements, run):
+            statements.run("set_goal", {"id": run_id, "goal": str(Phase.REVIEWING)})
         return dismissed, self._get_run(statements, run_id)
 
 
 def _read_findings(statements: Statements, run_id: str) -> list[Finding]:
     return [Finding(*row) for row in statements.all("all_findings", {"run_id": clean(run_id)})]
+
+
+def _passes_now(statements: Statements, run: Run) -> bool:
+    """Whether the review that ended the last iteration would pass without the findings that were dismissed since."""
+    row = statements.one("last_iteration", {"run_id": run.id})
+    over = Iteration(*row) if row else None
+    if over is None or run.status.goal is not Phase.WORKING:
+        return False
+    if (over.number, over.failure) != (run.status.iteration, Failure.REVIEW):
+        return False
+    verdicts = [Verdict(*one) for one in statements.all("all_verdicts", {"run_id": run.id})]
+    verdicts = [one for one in verdicts if one.review_round == run.status.review_round]
+    findings, spec = _read_findings(statements, run.id), run.spec
+    return decide_round(verdicts, findings, spec.review_mode, len(spec.review)) is RoundResult.PASSED
 
 
 def _require_open(known: dict[str, Finding], finding_id: str, run_id: str) -> Finding:
