@@ -316,6 +316,19 @@ def test_a_submodule_is_copied_restored_and_kept(copies: ReviewCopies, repo: Pat
     assert git(module, "show", f"{end.refs[-1]}:a.txt") == "by the reviewer"
 
 
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_submodule_that_is_not_checked_out_is_no_change_of_a_reviewer(
+    copies: ReviewCopies, repo: Path, tmp_path: Path, is_removed: bool
+) -> None:
+    add_submodule(repo, tmp_path)
+    git(repo, "submodule", "--quiet", "deinit", "lib/inner")
+    copies.trees.record_repository()
+    copy = prepare(copies)
+    if is_removed:
+        (Path(copy.path) / "lib" / "inner").rmdir()
+    assert copies.finish_review(copy).written == (("lib/inner",) if is_removed else ())
+
+
 def test_a_shared_workspace_is_left_alone(copies: ReviewCopies, repo: Path) -> None:
     state = copies.trees.compute()
     assert state is not None

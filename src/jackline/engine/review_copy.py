@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline.engine.git import GitFailed, unbind_git_env
-from jackline.engine.tree_files import find_repository, make_repository
+from jackline.engine.tree_files import find_repository, list_absent, make_repository
 from jackline.engine.tree_id import (
     TreeUnreadable,
     bind_trees,
@@ -227,7 +227,10 @@ class ReviewCopies:
         bind_trees(self._git, folder, copy.path).read("read-tree", copy.tree)
         mine, trees = self._git._replace(workspace=copy.path), f"{copy.path}.git"
         remove_folder(trees)  # the reviewer may have made it
-        after = compute_tree(mine, trees)
+        found = find_repository(mine)
+        # Submodules that are not checked out are empty folders here, too.
+        absent = frozenset(list_absent(mine, found) if found is not None else ())
+        after = compute_tree(mine, trees, absent=absent)
         written = list_changed_files(mine, trees, copy.tree, after.id) if after is not None else ()
         if after is not None and written:
             make_private_folder(self._reviews)
