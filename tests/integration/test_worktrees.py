@@ -331,6 +331,22 @@ def test_the_proved_tree_itself_is_not_proved_again(scene: Scene) -> None:
     assert scene.merge("squash").proof == "proved before"
 
 
+def test_a_forged_object_is_not_merged(scene: Scene) -> None:
+    """The files on the disk were proved, and a checkout of their commit has others."""
+    (scene.path / "new").write_text("proved\n")
+    scene.commit("more work", scene.path)
+    proved, other = scene.run("rev-parse", f"{BRANCH}:new"), scene.run("rev-parse", f"{BRANCH}~1:new")
+    target, source = (scene.main / ".git" / "objects" / one[:2] / one[2:] for one in (proved, other))
+    target.unlink()
+    target.write_bytes(source.read_bytes())
+    scene.spec = scene.spec._replace(proof="true")
+    scene.proved_tree = scene.run("rev-parse", f"{BRANCH}^{{tree}}")
+    picture = scene.picture()
+    with pytest.raises(WorktreeRefused, match="its content does not match its name"):
+        scene.merge()
+    assert scene.picture() == picture
+
+
 _MERGE = """
 import os, sys
 from jackline.engine.process import Warden

@@ -18,7 +18,8 @@ from jackline.engine.command_runner import run_command
 from jackline.engine.detached import DetachedProcess
 from jackline.engine.git import GitFailed
 from jackline.engine.settings import select_inherited_variables
-from jackline.engine.tree_id import describe_names
+from jackline.engine.tree_files import MOST_OUTPUT, SECONDS
+from jackline.engine.tree_id import describe_names, verify_objects
 from jackline.engine.worktree import GIT_WORDS, UserGit, WorktreeUnready, describe_end
 from jackline.engine.worktree_files import CannotCopy, copy_files
 from jackline.errors import WorktreeRefused
@@ -91,6 +92,7 @@ def merge_tree(tree: RunTree, mode: str, into: str, hold_claims: HoldClaims, *, 
     content = _read(tree.git, "rev-parse", f"{tip}^{{tree}}") if is_straight else ""
     with _open_temporary(tree, before) as temporary:
         content = content or _merge(tree, temporary.make(), tip, target)
+        _refuse_false_objects(tree, content, before)
         commit = tip if is_straight and mode in {"", FF_ONLY} else _commit(tree, content, before, tip, target, mode)
         proof = _prove(tree, temporary, content, commit) if prove else "skipped"
     with hold_claims() as busy:  # again: the proof took its time
@@ -239,6 +241,15 @@ def _merge(tree: RunTree, temporary: UserGit, tip: str, target: str) -> str:
             f"{tree.row.branch} in {tree.row.path} first"
         )
     return temporary.read("write-tree")
+
+
+def _refuse_false_objects(tree: RunTree, content: str, before: str) -> None:
+    """Refuse objects that an agent forged or a disk damaged: a checkout would have other files than those proved."""
+    git = tree.git._replace(timeout_s=SECONDS, most_bytes=MOST_OUTPUT)
+    try:
+        verify_objects(git, content, f"{before}^{{tree}}")
+    except GitFailed as error:
+        raise WorktreeRefused(f"{error}; nothing was merged") from error
 
 
 def _commit(tree: RunTree, content: str, before: str, tip: str, target: str, mode: str) -> str:
