@@ -67,6 +67,17 @@ def test_a_proof_has_the_tree_that_it_ran_on(repo: Path, trees: WorkTrees, warde
         assert [fact.kind for fact in received.facts] == ["check.tree"]
 
 
+@pytest.mark.parametrize(("name", "code"), [("SEGV", 139), ("ABRT", 134), ("KILL", None)])
+def test_a_program_that_crashes_has_failed(
+    repo: Path, trees: WorkTrees, warden: Warden, name: str, code: int | None
+) -> None:
+    """Some shells replace themselves by the last command; one that was killed from outside has found nothing."""
+    received = prove(f"kill -{name} $$", repo, trees, warden)
+    assert ended(received).exit_code == code
+    assert received.check is not None
+    assert received.check.exit_code == code
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -6,6 +6,7 @@ registered by dotted name and imported when they are used, so the engine does no
 
 from __future__ import annotations
 
+import signal
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from jackline.secrets.masking import SecretMask
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from jackline.domain.outcome import Exit
     from jackline.domain.records import Check, Run
     from jackline.engine.process import Child, Warden
     from jackline.engine.tree_id import TreeState
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 _TAIL = 16_384
+# Signals by which a program ends itself; any other one comes from outside, and then the check has found nothing.
+_CRASHES = frozenset(
+    {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS, signal.SIGTRAP}
+)
 _MOST_NAMED = 50  # files in an event
 
 # In the order in which a run has to pass them.
@@ -134,7 +140,7 @@ class CheckJob:
         exit_ = child.wait()
         child.close()
         crash_points.crash_point("check.finished")
-        code, output = exit_.code if exit_ else None, self._tail.decode("utf-8", "replace")
+        code, output = _find_code(exit_) if exit_ else None, self._tail.decode("utf-8", "replace")
         detail = f"{self._name} failed ({f'exit {code}' if code is not None else 'killed'}): {self._check.command}"
         ended = CheckEnded(at=0, exit_code=code, detail="" if code == 0 else detail, digest=hash_text(output))
         ended, facts = self._bind(ended)
@@ -166,3 +172,8 @@ class CheckJob:
     def _keep_tail(self, masked: bytes) -> None:
         # Masked before it is cut: the mask would not recognize the second half of a secret.
         self._tail = (self._tail + masked)[-_TAIL:]
+
+
+def _find_code(ended: Exit) -> int | None:
+    """The exit code; of a program that crashed, that of a shell, because some shells replace themselves by it."""
+    return 128 + ended.signal if ended.signal is not None and ended.signal in _CRASHES else ended.code
