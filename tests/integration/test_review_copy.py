@@ -389,8 +389,9 @@ def test_a_restore_that_failed_is_finished_in_any_checkout(copies: ReviewCopies,
     assert again.recover_review(restores=False) == ReviewEnd()
 
 
+@pytest.mark.parametrize("is_known", [False, True])  # where the workspace was when the run began, on this host
 @pytest.mark.parametrize("how", ["removed", "core.worktree"])
-def test_the_files_around_the_repository_are_left_alone(tmp_path: Path, repo: Path, how: str) -> None:
+def test_the_files_around_the_repository_are_left_alone(tmp_path: Path, repo: Path, how: str, is_known: bool) -> None:
     """Without its own repository, the workspace is in the one around it, such as that of a home folder."""
     inner = repo / "inner"
     if how == "removed":
@@ -399,7 +400,8 @@ def test_the_files_around_the_repository_are_left_alone(tmp_path: Path, repo: Pa
         make_repository(inner)
     (repo / "own.txt").write_text("of a person\n")
     copies = open_copies(inner, tmp_path)
-    copies.trees.record_repository()
+    if is_known:
+        copies.trees.record_repository()
     copy = prepare(copies)
     (inner / "a.txt").write_text("by the reviewer\n")
     if how == "removed":

@@ -19,9 +19,11 @@ from jackline.engine.tree_files import find_repository, list_absent, make_reposi
 from jackline.engine.tree_id import (
     TreeUnreadable,
     bind_trees,
+    check_place,
     checkout_tree,
     compute_tree,
     describe_names,
+    find_place,
     list_changed_files,
     verify_objects,
     write_raw_repository,
@@ -60,6 +62,7 @@ class WorkerState(NamedTuple):
     tree: str
     head: str
     branch: str  # empty: HEAD is detached
+    place: str = ""  # of the workspace in its repository
 
 
 class ReviewCopy(NamedTuple):
@@ -253,11 +256,17 @@ class ReviewCopies:
             os.unlink(saved)
         if index and os.path.exists(index):
             shutil.copy2(index, saved)
-        worker = WorkerState(tree=state.id, head=self.trees.read_head(), branch=self._read_branch())
+        worker = WorkerState(
+            tree=state.id,
+            head=self.trees.read_head(),
+            branch=self._read_branch(),
+            place=find_place(self._git, state.top),
+        )
         write_file(os.path.join(self._reviews, _WORKER), json.dumps(worker._asdict()).encode())
 
     def _restore(self, worker: WorkerState) -> ReviewEnd:
         now, saved, index = self._compute_always(), os.path.join(self._reviews, _WORKER_INDEX), self._find_index()
+        check_place(self._git, now.top, worker.place)
         files = self.trees.list_changed(worker.tree, now.id)
         has_moved = (self.trees.read_head(), self._read_branch()) != (worker.head, worker.branch)
         is_index_changed = bool(index) and self._list_index(index) != self._list_index(saved)

@@ -91,7 +91,7 @@ def compute_tree(
         repository = find_repository(git) or (make_repository(git) if always else None)
         if repository is None:
             return None
-        check_place(git, repository, place)
+        check_place(git, repository.top, place)
         files = list_files(git, repository, absent)
         trees = open_trees(git, folder, repository, files.objects)
         with lock_folder(folder):
@@ -100,19 +100,19 @@ def compute_tree(
         raise TreeUnreadable(str(error)) from error
 
 
-def find_place(git: Git, repository: WorkingRepository) -> str:
-    """Where the workspace is in the repository's working tree: a relative path."""
-    return os.path.relpath(os.path.realpath(git.workspace), os.path.realpath(repository.top))
+def find_place(git: Git, top: str) -> str:
+    """Where the workspace is in the working tree of its repository: a relative path."""
+    return os.path.relpath(os.path.realpath(git.workspace), os.path.realpath(top))
 
 
-def check_place(git: Git, repository: WorkingRepository, place: str) -> None:
+def check_place(git: Git, top: str, place: str) -> None:
     """Raise TreeUnreadable unless the workspace is at this place: a repository that is gone has left it to another one.
 
     An empty place is not known.
     """
-    if place and find_place(git, repository) != place:
+    if place and find_place(git, top) != place:
         why = "its own is gone, or core.worktree was set"
-        raise TreeUnreadable(f"the repository of the workspace is now that of {repository.top}: {why}")
+        raise TreeUnreadable(f"the repository of the workspace is now that of {top}: {why}")
 
 
 def list_changed_files(git: Git, folder: str, before: str, after: str) -> tuple[str, ...]:

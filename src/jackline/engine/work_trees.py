@@ -139,7 +139,7 @@ class WorkTrees:
             found = find_repository(self.git)
             if found is None:
                 return
-            at = find_place(self.git, found)
+            at = find_place(self.git, found.top)
             absent = list_absent(self.git, found)
         except GitFailed:  # a broken one is not the same as none
             pass
@@ -183,7 +183,7 @@ class WorkTrees:
         """The repository of the workspace. TreeUnreadable if it is not that in which the run began."""
         found = find_repository(self.git)
         if found is not None:
-            check_place(self.git, found, self._read_place())
+            check_place(self.git, found.top, self._read_place())
         return found
 
     def _read_place(self) -> str:
