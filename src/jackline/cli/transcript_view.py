@@ -1,7 +1,7 @@
 """Renders the transcript of a run as text: who said what, each command with its result. It reads, and prints nothing.
 
 The order is that of the agent's output. A call that the output does not mention, such as one that a crash cut off,
-follows at the end of its turn.
+follows at the end of its turn. The host's own calls, which no output mentions, are where the ledger has them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jackline.cli.event_text import describe_event, is_notable
+from jackline.domain import call_gate
 from jackline.domain.call_text import describe_ledger_call
 from jackline.domain.states import CallState
 from jackline.exports.transcript import HOST, EntryType, TranscriptReader
@@ -29,7 +30,7 @@ _PROMPT_LINES = 5
 _NS_PER_MS = 1_000_000
 _HELD = {"call.denied": "denied", "call.asked": "needs approval", "call.stored": "not repeated"}
 _DECIDED = {"call.in_doubt": "in doubt", "call.void": "did not happen", "call.abandoned": "given up"}
-
+_OUTCOMES = frozenset({"call.done", "call.failed"})
 _DECISIONS = ("call.", "stop.")
 _COVERED = frozenset({"turn.started", "check.started", "check.launched", "run.queued"})  # by another entry
 
@@ -112,7 +113,9 @@ class TranscriptView:
         self._was_output = is_output
         if kind in _COVERED:
             return
-        if kind in _RENDERERS:
+        if kind in _OUTCOMES and call is not None and call.door == call_gate.HOST and call.id not in self._shown:
+            yield from self._render_ledger_call(call)
+        elif kind in _RENDERERS:
             yield from _RENDERERS[kind](self, entry, call)
         elif entry.type == EntryType.START and entry.content.strip():
             yield from self._format_words(PERSON, entry.content)
@@ -184,11 +187,8 @@ class TranscriptView:
 
     def render_turn_end(self, entry: TranscriptEntry, _call: Call | None) -> Iterator[str]:
         for call in [call for call in self._calls.values() if call.turn == self._turn and call.id not in self._shown]:
-            self._shown.add(call.id)
-            ok, is_open = call.state is CallState.DONE, call.state is CallState.PREPARED
-            result = "?" if is_open else _format_result(ok=ok, code=call.exit_code, ms=call.duration_ms)
-            yield self._format_call(call, f"{call.call_class} {result}")
-            yield from self._format_output(call.output, call)
+            if call.door != call_gate.HOST:  # the host's follow: it makes them after the turn
+                yield from self._render_ledger_call(call)
         if entry.type == EntryType.ERROR:
             yield from self._format_words("error", entry.error)
         elif entry.type == EntryType.RESULT and entry.metadata.get("failure"):
@@ -210,6 +210,13 @@ class TranscriptView:
             state = _get_kind(entry).removeprefix("run.")
             parts = (state, *(str(data[name]) for name in ("reason", "failure", "detail") if data.get(name)))
             yield from self._format_words(RUN, ": ".join(parts))
+
+    def _render_ledger_call(self, call: Call) -> Iterator[str]:
+        self._shown.add(call.id)
+        ok, is_open = call.state is CallState.DONE, call.state is CallState.PREPARED
+        result = "?" if is_open else _format_result(ok=ok, code=call.exit_code, ms=call.duration_ms)
+        yield self._format_call(call, f"{call.call_class} {result}")
+        yield from self._format_output(call.output, call)
 
     # lines
 
