@@ -11,8 +11,11 @@ import pytest
 from jackline.app.home import Home, open_home
 from jackline.app.wakeups import list_due
 from jackline.domain.events import Fact
+from jackline.domain.run_inputs import RED
 from jackline.domain.spec import Spec
 from jackline.domain.states import Phase, RunState, WaitReason
+from jackline.engine.github_client import GitHubClient
+from jackline.engine.pull_request_look import PullRequestWatcher
 from jackline.features.pull_requests.poll_task import PullRequestPoller, has_due_pull_request
 from jackline.store.models import NewRun, RunChange
 from tests.conftest import SLOW_BACKENDS
@@ -119,6 +122,23 @@ def test_a_stranger_wakes_nobody_and_a_writer_does(home: Home, forge: PullReques
     forge.add_remark("ada", "Greener, please.")
     poller.poll()
     assert read_state(home, run_id) is RunState.QUEUED
+
+
+def test_many_reviews_without_a_text_do_not_hide_a_comment_from_a_green_run(
+    home: Home, forge: PullRequestServer
+) -> None:
+    run_id, clock = park(home, forge), Clock()
+    forge.writers = {"ada"}
+    for _ in range(45):
+        forge.add_remark("ada", "", state="COMMENTED")
+    forge.add_remark("ada", "Greener, please.", state="COMMENTED")
+    forge.add_check(HEAD, "build", "SUCCESS")
+    run = home.store().runs.get(run_id)
+    assert run is not None
+    watcher = PullRequestWatcher(home.store(), run, lambda name: GitHubClient(name, os.environ), clock)
+    seen, _, feedback = watcher.look()
+    assert seen.state == RED
+    assert [one.text for one in feedback if one.text] == ["Greener, please."]
 
 
 def test_only_people_who_may_write_approve_or_object(home: Home, forge: PullRequestServer) -> None:

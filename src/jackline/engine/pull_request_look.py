@@ -37,7 +37,7 @@ _MOST_TEXT = 12_000
 _MOST_CHECKS = 5
 _MOST_TOGETHER = 20  # pull requests that are asked for with one request
 _FAILURES_IN_A_ROW = 2
-_MOST_REMARKS = 20  # that are read at once; the others at the next look
+_MOST_REMARKS = 20  # that are read at once; those after one with a text at the next look
 _MOST_LISTED = 1000  # checks of a commit
 
 
@@ -153,11 +153,17 @@ def look_at_view(
 
 
 def _read_remarks(client: GitHubClient, remarks: Sequence[Remark]) -> list[Remark]:
-    """The first of the remarks, with their texts; a review may have none."""
-    part = remarks[:_MOST_REMARKS]
-    nodes = client.read_nodes([one.node for one in part], "... on Comment { body }") if part else []
-    texts = [text.strip() if isinstance(text := node.get("body"), str) else "" for node in nodes]
-    return [one._replace(text=text) for one, text in zip(part, texts, strict=True)]
+    """The first of the remarks, with their texts, up to those that say something.
+
+    A review may have no text: each comment on a line comes with such a one, and many of them must not hide the rest.
+    """
+    read: list[Remark] = []
+    while len(read) < len(remarks) and not any(one.text for one in read):
+        part = remarks[len(read) : len(read) + _MOST_REMARKS]
+        nodes = client.read_nodes([one.node for one in part], "... on Comment { body }")
+        texts = [text.strip() if isinstance(text := node.get("body"), str) else "" for node in nodes]
+        read += [one._replace(text=text) for one, text in zip(part, texts, strict=True)]
+    return read
 
 
 class PullRequestWatcher(NamedTuple):
