@@ -75,6 +75,27 @@ def test_a_folder_that_cannot_be_read_is_not_taken_for_empty(repo: Place, name: 
     assert folder.exists() == ("/" not in name)
 
 
+@pytest.mark.full
+def test_what_is_wrong_with_one_repository_does_not_hide_the_others(repo: Place) -> None:
+    other = repo.folder / "other"
+    git(repo, "clone", "-q", str(repo.repository), str(other))
+    assert start(repo, steps=(SAY,)).code == 0
+    root = find_root(repo)
+    assert repo.play(SAY, words=("--run-id", "second", "--worktree"), cwd=other).code == 0
+    root.parent.chmod(0)
+    refused = repo.type("worktree", "merge", "r", preexec_fn=obey_permissions)
+    assert (refused.code, is_one_line(refused), "Permission denied" in refused.err) == (1, True, True), refused
+    shutil.move(other, repo.folder / "away")
+    collected = repo.type("worktree", "gc", "--all-repos", preexec_fn=obey_permissions)
+    assert collected.code == 1, collected
+    assert collected.out.splitlines()[0] == f"r stays: {root.parent} cannot be locked: Permission denied"
+    root.parent.chmod(0o700)
+    listed = type_(repo, "list", "--all-repos", "--json")
+    assert [(row["name"], row["folder"]) for row in listed.rows] == [("r", "ready"), ("second", "damaged")], listed
+    collected = type_(repo, "gc", "--all-repos")
+    assert (collected.code, collected.out) == (0, "removed r (main)\nsecond stays: its folder is damaged\n")
+
+
 def test_a_manifest_and_show_name_it(repo: Place) -> None:
     assert start(repo).code == 0
     assert f'"worktree_path": "{find_root(repo)}"' in (repo.home / "runs/r/manifest.json").read_text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -193,7 +193,12 @@ def _lock_worktrees(tree: RunTree) -> Iterator[None]:
     from jackline.files import lock_folder
 
     folder = os.path.dirname(tree.row.path)
-    with lock_folder(folder) if os.path.isdir(folder) else nullcontext():
+    with ExitStack() as stack:
+        if os.path.isdir(folder):
+            try:
+                stack.enter_context(lock_folder(folder))
+            except OSError as error:
+                raise WorktreeRefused(f"{folder} cannot be locked: {error.strerror}") from error
         yield
 
 
@@ -255,11 +260,13 @@ def _describe_salvage(tree: RunTree, found: SalvagedWork) -> list[str]:
     return lines
 
 
-def _remove(tree: RunTree, home: Home, *, dry_run: bool) -> RemovalPlan:
+def _remove(tree: RunTree, home: Home, broken: dict[str, WorktreeRefused], *, dry_run: bool) -> RemovalPlan:
     """Remove one worktree, if that is safe now; meanwhile no run can start to work in it, and nothing merges it."""
     from jackline.engine.workspace_guard import list_busy_worktrees
     from jackline.features.worktrees.worktree_removal import plan_removal, remove_worktree
 
+    if error := broken.get(os.path.dirname(tree.row.path)):
+        raise error
     commits = home.store().records.get_changes(tree.run.id).ids
     if dry_run:
         return plan_removal(_read_again(tree, home), list_busy_worktrees(home.store(), home.path), commits)
@@ -269,19 +276,30 @@ def _remove(tree: RunTree, home: Home, *, dry_run: bool) -> RemovalPlan:
     return plan
 
 
-def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) -> int:
+def _repair(trees: list[RunTree]) -> dict[str, WorktreeRefused]:
+    """Finish or undo what was cut off; the folders of worktrees where that is not possible, and why."""
     from jackline.features.worktrees.worktree_merge import repair_merges
     from jackline.features.worktrees.worktree_removal import repair_removals
 
+    broken = {}
     for folder, tree in {os.path.dirname(one.row.path): one for one in trees}.items():
-        if not dry_run:
+        try:
             with _lock_worktrees(tree):
                 repair_merges(tree.git, folder)
                 repair_removals(tree.git, folder)
+        except WorktreeRefused as error:
+            broken[folder] = error
+        except OSError as error:
+            broken[folder] = WorktreeRefused(f"{error.filename or folder}: {error.strerror}")
+    return broken
+
+
+def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) -> int:
+    broken = {} if dry_run else _repair(trees)
     for tree in trees:
         row: dict[str, object] = {"name": tree.row.name, "run": tree.run.id, "path": tree.row.path}
         try:
-            plan = _remove(tree, home, dry_run=dry_run)
+            plan = _remove(tree, home, broken, dry_run=dry_run)
         except WorktreeRefused as error:
             row |= {"removed": False, "reason": str(error)}
             text = f"{tree.row.name} stays: {error}"
@@ -294,4 +312,4 @@ def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) ->
             out.print_json(row)
         else:
             out.print_line(make_printable(text))
-    return 0
+    return 1 if broken else 0

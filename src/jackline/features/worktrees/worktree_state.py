@@ -130,6 +130,10 @@ def inspect_tree(tree: RunTree) -> WorktreeState:
     folder = find_folder_state(tree)
     if folder in {NEW, ELSEWHERE}:
         return WorktreeState(folder)
+    try:
+        head = find_other_head(tree, tree.row.base_branch)
+    except WorktreeRefused:  # the repository is gone: only the folder is known
+        return WorktreeState(folder)
     tip, target = tree.git.resolve_commit(tree.ref), tree.git.resolve_commit(f"refs/heads/{tree.row.base_branch}")
     ahead = behind = files = 0
     since = target or tree.row.base
@@ -140,7 +144,6 @@ def inspect_tree(tree: RunTree) -> WorktreeState:
         files = names.count("\0")
     changed = len(list_changes(tree.here) or ()) if folder == READY else 0
     merged = find_branch_merge(tree, tip) if tip else ""
-    head = find_other_head(tree, tree.row.base_branch)
     return WorktreeState(
         folder=folder,
         tip=tip,
