@@ -13,7 +13,7 @@ import pytest
 from jackline.clock import boot_ms, wall_ms
 from jackline.domain.records import Lease, Run
 from jackline.domain.spec import DRAFT, READY, Spec
-from jackline.domain.states import CallState, Failure
+from jackline.domain.states import CallState, Failure, WaitReason
 from jackline.engine import recovery
 from jackline.engine.call_ledger import CallLedger, CallRequest
 from jackline.engine.git import Git
@@ -133,6 +133,30 @@ def warden() -> Iterator[Warden]:
 @pytest.fixture
 def scene(tmp_path: Path, store: Store, forge: PullRequestServer, warden: Warden) -> Scene:
     return Scene(tmp_path, store, forge, warden)
+
+
+@pytest.mark.full
+def test_commits_that_the_remote_has_and_the_branch_lacks_are_not_pushed_over(scene: Scene) -> None:
+    """Git would refuse such a push, and a run whose push is in doubt can only wait for a person."""
+    lease, run = scene.start()
+    assert scene.publish(lease, run) == ""
+    calls = scene.list_calls()
+    scene.git("commit", "--quiet", "--amend", "--message", "rewritten")
+    rewritten, _ = scene.build(lease, run).publish()
+    assert rewritten.uncommitted == scene.git("rev-parse", "HEAD")
+    assert f"topic no longer contains {scene.head[:12]}, which is pushed" in rewritten.detail
+    scene.git("reset", "--quiet", "--hard", scene.head)
+    other = scene.commit("by a person")
+    scene.git("push", "--quiet", "origin", "topic")
+    scene.git("reset", "--quiet", "--hard", scene.head)
+    scene.commit("another change")
+    moved, _ = scene.build(lease, run).publish()
+    assert (moved.waits, moved.doubts) == (WaitReason.HUMAN, ())
+    assert f"topic of origin is at {other[:12]}, which the workspace does not have" in moved.detail
+    assert scene.list_calls() == calls
+    scene.git("merge", "--quiet", other)
+    assert scene.publish(lease, run) == ""
+    assert scene.list_calls() == [*calls, ("git.push", "done")]
 
 
 def test_a_branch_is_pushed_and_opened_once_and_a_later_commit_is_pushed_to_it(scene: Scene) -> None:
@@ -327,8 +351,9 @@ def test_a_branch_that_somebody_else_moved_is_not_overwritten(scene: Scene) -> N
     theirs = scene.commit("theirs")
     scene.git("push", "--quiet", "origin", "other:topic")
     scene.git("switch", "--quiet", "topic")
-    assert "not published: git push failed" in scene.publish(lease, run)
+    assert "which the workspace does not have: merge that" in scene.publish(lease, run)
     assert scene.forge.git.read_ref(BRANCH) == theirs
+    assert scene.list_calls() == []
 
 
 def test_nothing_to_merge_is_refused(scene: Scene) -> None:

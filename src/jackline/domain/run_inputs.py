@@ -110,7 +110,7 @@ class Published(NamedTuple):
     doubts: tuple[str, ...] = ()  # calls of which only a person can tell whether they happened
     waits: WaitReason | None = None  # what the publication needs first
     is_stale: bool = False  # nothing was pushed: the workspace has changed since it was proved
-    uncommitted: str = ""  # nothing was pushed: the work is not committed, and this is the last commit
+    uncommitted: str = ""  # nothing was pushed: the work is not committed as it should be, and this is the last commit
 
 
 class PullRequestSeen(NamedTuple):

@@ -16,7 +16,7 @@ from jackline.domain.pull_request import PullRequest, build_url, compute_next_lo
 from jackline.domain.pull_request_text import build_body, build_title
 from jackline.domain.run_inputs import OPEN, Published
 from jackline.domain.spec import DRAFT
-from jackline.domain.states import Failure
+from jackline.domain.states import Failure, WaitReason
 from jackline.engine.attempt import RunInput
 from jackline.engine.command_runner import run_command
 from jackline.engine.committed_files import list_uncommitted
@@ -48,6 +48,7 @@ _PUSH_SECONDS = 600.0
 _GH_SECONDS = 120.0
 _LOOK_SECONDS = 60.0
 _GIT_SECONDS = 60.0
+_SHORT = 12  # digits of a commit
 _NUMBER = re.compile(r"/pull/(\d+)\b")
 _OPEN_FIELDS = (
     "pullRequests(headRefName: $branch, states: OPEN, first: 20) { nodes { number url baseRefName isCrossRepository } }"
@@ -78,6 +79,14 @@ class RemoteSilent(Exception):
 
 class WorkUncommitted(Exception):
     """Which work the last commit lacks."""
+
+
+class PushedCommitLost(Exception):
+    """Which commit was pushed, and is not in the branch any more."""
+
+
+class BranchMoved(Exception):
+    """Which commit of somebody else the branch has on the remote."""
 
 
 class WorkChanged(Exception):
@@ -124,8 +133,10 @@ class Publisher(NamedTuple):
             return self._build_failed(str(error), error.doubts), None
         except NotPublished as error:
             return self._build_failed(str(error)), None
-        except WorkUncommitted as error:
+        except (WorkUncommitted, PushedCommitLost) as error:  # the agent can repair both
             return self._build_failed(str(error))._replace(uncommitted=self.git.resolve_commit("HEAD") or "HEAD"), None
+        except BranchMoved as error:
+            return Published(at=self.now(), waits=WaitReason.HUMAN, detail=f"not published: {error}"), None
         except (RemoteSilent, GitHubFailed) as error:
             return self._build_failed(str(error))._replace(failure=Failure.CONNECTIVITY), None
         except WorkChanged as error:
@@ -145,6 +156,7 @@ class Publisher(NamedTuple):
             remote = self._read_remote(repository, target)
             base = self._choose_base(target, remote, known)
             if remote.branch != target.commit:
+                self._require_descent(target, remote.branch, known)
                 words = ("git", "push", "--no-verify", target.remote, f"HEAD:{HEADS}{target.branch}")
                 self.caller.run(words, _PUSH_SECONDS, **repository.env)
             return self._open(repository, target, base, known)
@@ -225,6 +237,17 @@ class Publisher(NamedTuple):
         if known is None and self.git.run("merge-base", "--is-ancestor", target.commit, remote.base) is not None:
             raise NotPublished(f"{target.branch} has no commit that {base} does not have")
         return base
+
+    def _require_descent(self, target: PublishTarget, pushed: str, known: PullRequest | None) -> None:
+        """Require that the commit follows the one that the branch has on the remote: git refuses any other push."""
+        if not pushed or self.git.run("merge-base", "--is-ancestor", pushed, target.commit) is not None:
+            return
+        short, branch = pushed[:_SHORT], target.branch
+        if known is not None and pushed in known.commits.split():
+            how = f"`git reset --soft {short}`, then commit again"
+            raise PushedCommitLost(f"{branch} no longer contains {short}, which is pushed, and stays: {how}")
+        where = f"{branch} of {target.remote} is at {short}, which the workspace does not have"
+        raise BranchMoved(f"{where}: merge that into the workspace, then resume")
 
     # the effects
 
