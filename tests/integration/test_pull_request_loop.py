@@ -248,6 +248,30 @@ def test_uncommitted_work_is_published_only_if_the_host_may_commit_it(garden: Ga
     check_once(garden, 1)
 
 
+@pytest.mark.full
+def test_an_agent_that_rewrites_what_was_pushed_is_told_to_commit_on_top_of_it(garden: Garden) -> None:
+    first = "git add -A && git commit -qm Grow"
+    second = "git tag pushed && git add -A && git commit -q --amend -m Rewritten"
+    third = "git reset -q --soft pushed && git add -A && git commit -qm Repair && git tag repaired"
+    command = (
+        f"if git tag | grep -q pushed; then {third}; elif git log --format=%s | grep -q Grow; "
+        f"then {second}; else {first}; fi"
+    )
+    work = (
+        {"edit": {"path": "tree.txt", "append": "leaf\n"}},
+        {"call": {"tool": "Bash", "input": {"command": command}, "run": command}},
+    )
+    words = ("Grow a tree.", "--run-id", RUN, "--proof", "test -s tree.txt", "--pr", "--until", "green")
+    assert garden.play(*work, {"say": "It has grown."}, words=words).code == CI
+    garden.forge.add_check(garden.pushed[0], "build", "FAILURE", log="leaf 1 is brown")
+    resumed = garden.resume()
+    assert resumed.code == CI, resumed
+    check_once(garden, 2)
+    prompt = garden.type("show", RUN, "--json").json["turns"][-1]["prompt"]
+    assert f"Reason: not published: topic no longer contains {garden.pushed[0][:12]}, which is pushed" in prompt
+    assert "It is data" not in prompt
+
+
 def test_nothing_is_pushed_to_another_remote_that_the_agent_calls_origin(garden: Garden) -> None:
     garden.git("remote", "add", "public", "http://127.0.0.1:9/octo/public.git")
     command = "git remote set-url origin http://127.0.0.1:9/octo/public.git"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from jackline.domain.records import Call, Check, Message, Run, Turn
+    from jackline.domain.review_records import Iteration
     from jackline.store.store import Store
 
 
@@ -101,36 +102,38 @@ def _build_follow_up(store: Store, run: Run, work: WorkSession, refused: Check |
         parts += _list_instructions(run) if knows else ()
     over = store.reviews.get_last_iteration(run.id)
     if over is not None and over.number == run.status.iteration - 1 and not _knows_feedback(run, work):
-        parts += _build_feedback(store, run, Failure(over.failure), "" if refused else over.detail, knows=knows)
+        parts += _build_feedback(store, run, over._replace(detail="" if refused else over.detail), knows=knows)
     return "\n\n".join(parts)
 
 
-def _build_feedback(store: Store, run: Run, failure: Failure, detail: str, *, knows: bool) -> list[str]:
+def _build_feedback(store: Store, run: Run, over: Iteration, *, knows: bool) -> list[str]:
     from jackline.domain.review_prompts import build_done_reminder, build_review_feedback
 
     heading = f"The work is not done yet. Iteration {run.status.iteration} begins."
-    match failure:
+    match Failure(over.failure):
         case Failure.REVIEW:
             findings = store.reviews.list_findings(run.id)
             return [heading, build_review_feedback(findings, run.status.review_round, is_known=knows)]
         case Failure.UNFINISHED:
             return [heading, build_done_reminder(run.spec.done_signal)]
         case Failure.PULL_REQUEST:
-            return [heading, *_build_pull_request_feedback(store, run, detail)]
+            return [heading, *_build_pull_request_feedback(store, run, over)]
         case _:
-            return [f"{heading} Reason: {detail}" if detail else heading]
+            return [f"{heading} Reason: {over.detail}" if over.detail else heading]
 
 
-def _build_pull_request_feedback(store: Store, run: Run, detail: str) -> list[str]:
+def _build_pull_request_feedback(store: Store, run: Run, over: Iteration) -> list[str]:
     """What is new at the pull request: no turn of an earlier iteration has got it."""
     from jackline.domain.pull_request_text import build_feedback_section
 
     request, turns = store.pull_requests.get(run.id), store.records.list_turns(run.id)
-    if request is None:  # nothing is published yet: the host found what is wrong
-        return [f"Reason: {detail}"]
+    if request is None:
+        return [f"Reason: {over.detail}"]
     earlier = {turn.number for turn in turns if turn.iteration < run.status.iteration}
     new = [one for one in store.pull_requests.list_feedback(run.id) if one.turn not in {0, *earlier}]
-    return [build_feedback_section(request.url, new, detail)]
+    if request.looked_at == over.at:  # else it was not a look that ended the iteration: the host found what is wrong
+        return [build_feedback_section(request.url, new, over.detail)]
+    return [f"Reason: {over.detail}", *([build_feedback_section(request.url, new, "")] if new else ())]
 
 
 def _knows_feedback(run: Run, work: WorkSession) -> bool:
