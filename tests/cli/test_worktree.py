@@ -289,6 +289,8 @@ def test_a_worktree_that_was_never_made_has_nothing_to_merge(repo: Place) -> Non
     refused = type_(repo, "merge", "later")
     assert (refused.code, is_one_line(refused)) == (REFUSED, True), refused
     assert "it is not made yet, and its run is queued" in refused.err
+    assert repo.type("cancel", "#1").code == 0
+    assert type_(repo, "gc", "--json").json["reason"] == "it was never made"
 
 
 def test_a_run_whose_worktree_was_removed_is_not_resumed(repo: Place) -> None:

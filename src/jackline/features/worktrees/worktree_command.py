@@ -304,7 +304,7 @@ def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) ->
             row |= {"removed": False, "reason": str(error)}
             text = f"{tree.row.name} stays: {error}"
         else:
-            row |= {"removed": not dry_run, "reason": f"in {plan.merged}"}
+            row |= {"removed": not dry_run, "reason": f"in {plan.merged}" if plan.tip else plan.merged}
             text = f"{'would remove' if dry_run else 'removed'} {tree.row.name} ({plan.merged})"
             if plan.keeps_commits:
                 text += f"; its commits stay at refs/jackline/{tree.run.id}/branch"

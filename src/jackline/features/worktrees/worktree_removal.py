@@ -67,7 +67,8 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str], commits: Sequence[str])
             f"its branch {tree.row.branch} is gone, and only git has its commit {lost[:_SHORT]}: "
             f"`jackline worktree salvage {tree.row.name}` keeps that"
         )
-    merged = states.find_branch_merge(tree, tip) if tip else "its branch is gone"
+    gone = "it was never made" if folder == states.NEW else "its branch is gone"
+    merged = states.find_branch_merge(tree, tip) if tip else gone
     if not merged:
         count = (tree.git.run("rev-list", "--count", tip, "--not", "--remotes", tree.row.base) or "?").strip()
         commits = "1 commit" if count == "1" else f"{count} commits"
