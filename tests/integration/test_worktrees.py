@@ -575,6 +575,13 @@ def test_the_temporary_worktree_of_a_killed_merge_is_removed(scene: Scene, name:
     assert ".merge-" not in scene.run("worktree", "list")
 
 
+def test_below_a_file_nothing_can_have_been_cut_off(scene: Scene) -> None:
+    """The setting `worktrees` named a file, so the worktree was never made."""
+    folder = str(scene.main / "a" / "worktrees")
+    worktree_merge.repair_merges(scene.git, folder)
+    worktree_removal.repair_removals(scene.git, folder)
+
+
 def test_the_lock_of_a_killed_git_is_named_and_the_repair_waits_for_its_removal(scene: Scene) -> None:
     (scene.main / "new").write_text("ne")
     lock = scene.main / ".git" / "index.lock"

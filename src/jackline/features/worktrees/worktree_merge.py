@@ -402,7 +402,7 @@ def repair_merges(git: Git, folder: str) -> None:
 
     The caller holds the folder's lock, so none of them is in use.
     """
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):  # of a worktree that could never be made
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name)
             if name.startswith(".merge-") and os.path.isdir(path):

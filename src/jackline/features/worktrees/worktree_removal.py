@@ -184,7 +184,7 @@ def repair_removals(git: Git, folder: str) -> None:
 
     The caller holds the folder's lock, so none of them is going on.
     """
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, NotADirectoryError):  # of a worktree that could never be made
         for name in sorted(os.listdir(folder)):
             path = os.path.join(folder, name.removeprefix(_APART))
             if not name.startswith(_APART) or os.path.lexists(path):
