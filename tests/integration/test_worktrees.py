@@ -951,8 +951,10 @@ def test_commits_of_a_branch_that_is_gone_are_kept(scene: Scene) -> None:
     assert found.refs == (f"refs/jackline/{RUN}/lost",)
     assert scene.run("rev-parse", found.refs[0]) == tip
     assert scene.plan(scene.base, tip).merged == "its branch is gone"
+    again = salvage_tree(scene.tree, (tip,))
+    assert (again.refs, again.branch, again.merged) == ((), "", found.refs[0].removeprefix("refs/"))
     make = salvage_tree(scene.tree, ())
-    assert (make.refs, make.branch) == ((), "")
+    assert (make.refs, make.branch, make.merged) == ((), "", "")
 
 
 def test_detached_commits_are_kept(scene: Scene) -> None:

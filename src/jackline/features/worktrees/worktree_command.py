@@ -251,6 +251,8 @@ def _describe_salvage(tree: RunTree, found: SalvagedWork) -> list[str]:
     if found.branch:
         where = f"also in {found.merged}" if found.merged else "not merged"
         lines.append(f"its commits are on {found.branch} ({where})")
+    elif found.merged:
+        lines.append(f"its branch {tree.row.branch} is gone, and its last known commit is in {found.merged}")
     elif not found.refs:
         lines.append(f"its branch {tree.row.branch} is gone, and none of its commits is known")
     if found.nested:

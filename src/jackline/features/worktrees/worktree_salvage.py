@@ -27,7 +27,7 @@ class SalvagedWork(NamedTuple):
 
     refs: tuple[str, ...] = ()  # what was kept now
     branch: str = ""  # its branch, if that exists
-    merged: str = ""  # where the commits of the branch are, too
+    merged: str = ""  # where the commits of the branch are, too; without the branch, the last known one
     ignored: tuple[str, ...] = ()  # ignored files, which are not kept
     nested: tuple[str, ...] = ()  # folders of other repositories inside it, which are not kept
 
@@ -48,9 +48,12 @@ def salvage_tree(tree: RunTree, commits: Sequence[str]) -> SalvagedWork:
         refs += _keep_damaged(tree, tip)
     elif folder == states.MISSING:
         refs += _get_refs(tree, keep_registered_work(tree.git, tree.row.path, tree.run.id))
-    if not tip:
-        refs += _keep_commit(tree, "lost", states.find_lost_commit(tree.git, commits))
-    merged = states.find_branch_merge(tree, tip) if tip else ""
+    if tip:
+        merged = states.find_branch_merge(tree, tip)
+    else:
+        last = states.find_last_commit(tree.git, commits)
+        merged = states.find_ref(tree.git, last)
+        refs += _keep_commit(tree, "lost", last)
     return SalvagedWork(
         refs=tuple(refs),
         branch=tree.row.branch if tip else "",
@@ -97,7 +100,7 @@ def _get_refs(tree: RunTree, kept: Backup) -> list[str]:
 
 def _keep_commit(tree: RunTree, name: str, commit: str) -> list[str]:
     """Keep a commit that no ref reaches."""
-    if not commit or states.has_ref(tree.git, commit):
+    if not commit or states.find_ref(tree.git, commit):
         return []
     ref = f"refs/jackline/{tree.run.id}/{name}"
     if tree.git.resolve_commit(ref) not in {"", commit}:  # another one was kept before

@@ -276,15 +276,21 @@ def is_elsewhere(git: Git, commit: str, branch: str, pushed: str = "") -> bool:
     return found is not None or any(name != pushed for name in listed.split())
 
 
-def has_ref(git: Git, commit: str) -> bool:
-    """Whether a branch, a tag or another ref reaches the commit."""
-    return bool(git.run("for-each-ref", "--count=1", "--contains", commit))
+def find_ref(git: Git, commit: str) -> str:
+    """A branch, a tag or another ref that reaches the commit; empty if there is none."""
+    words = ("for-each-ref", "--count=1", "--format=%(refname:short)", "--contains", commit)
+    return (git.run(*words) or "").strip() if commit else ""
+
+
+def find_last_commit(git: Git, commits: Sequence[str]) -> str:
+    """The last of these commits that still exists; empty if there is none."""
+    return next((one for one in reversed(commits) if git.resolve_commit(one)), "")
 
 
 def find_lost_commit(git: Git, commits: Sequence[str]) -> str:
     """The last of these commits that still exists; empty if there is none, or if a ref reaches it."""
-    known = next((one for one in reversed(commits) if git.resolve_commit(one)), "")
-    return "" if not known or has_ref(git, known) else known
+    last = find_last_commit(git, commits)
+    return "" if find_ref(git, last) else last
 
 
 def has_same_changes(git: Git, commit: str, target: str) -> bool:
