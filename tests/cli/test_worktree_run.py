@@ -236,6 +236,18 @@ def test_outside_of_a_repository_and_without_commits(place: Place) -> None:
     assert (refused.code, "needs a commit" in refused.err) == (REFUSED, True), refused
 
 
+@pytest.mark.full
+def test_a_repository_without_a_checkout_or_that_git_cannot_read_is_named(place: Place) -> None:
+    git(place, "init", "-q")
+    (place.repository / ".git" / "config").write_text("[core")
+    refused = start(place)
+    assert (refused.code, "git cannot read the repository" in refused.err) == (REFUSED, True), refused
+    shutil.rmtree(place.repository / ".git")
+    git(place, "init", "-q", "--bare")
+    refused = start(place)
+    assert (refused.code, "is in a bare repository" in refused.err) == (REFUSED, True), refused
+
+
 def test_a_branch_or_folder_of_somebody_else_is_refused(repo: Place) -> None:
     git(repo, "branch", "jackline/r")
     refused = start(repo)

@@ -16,7 +16,7 @@ from jackline.app.text_files import shorten_name
 from jackline.domain import ids
 from jackline.domain.spec import WorktreeSpec
 from jackline.engine.command_runner import start_command_warden
-from jackline.engine.git import Git, find_tracked_files, unbind_git_env
+from jackline.engine.git import Git, GitFailed, find_tracked_files, unbind_git_env
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.worktree import BRANCHES
 from jackline.engine.worktree_files import CannotCopy, list_copied
@@ -39,7 +39,10 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 def plan_worktree(request: Request, home: Home, config: Config, folder: str, run_id: str) -> tuple[WorktreeSpec, str]:
     """The worktree of a run whose request was typed in this folder, and the same folder in it; or UsageError."""
     source = find_worktree(folder)
+    env = unbind_git_env(os.environ)
     if not os.path.exists(os.path.join(source, ".git")):
+        if (Git(workspace=folder, env=env).run("rev-parse", "--is-bare-repository") or "").strip() == "true":
+            raise UsageError(f"--worktree needs a checkout, and {folder} is in a bare repository: start in a checkout")
         raise UsageError(
             f"--worktree needs a git repository, and {folder} is not in one: run `git init`, or leave it out"
         )
@@ -48,7 +51,8 @@ def plan_worktree(request: Request, home: Home, config: Config, folder: str, run
     reject_secret_proof(home, setup, "the set-up command")
     try:
         with start_command_warden(_MOST_MS) as warden:
-            git = Git(workspace=folder, env=unbind_git_env(os.environ), warden=warden)
+            git = Git(workspace=folder, env=env, warden=warden)
+            git.read("rev-parse", "--git-dir")
             base = _resolve_base(git, request.worktree_base)
             below = os.path.relpath(folder, source)
             if below != os.curdir and (git.run("cat-file", "-t", f"{base}:{below}") or "").strip() != "tree":
@@ -57,6 +61,8 @@ def plan_worktree(request: Request, home: Home, config: Config, folder: str, run
             copied = _list_copied(request, config, git, source, folder)
     except (SpawnFailed, WardenLost) as error:
         raise UsageError(f"git cannot be started: {error}") from None
+    except GitFailed as error:  # such as a repository of another user
+        raise UsageError(f"--worktree: git cannot read the repository of {folder}: {error}") from None
     path = os.path.join(find_worktrees_folder(config), name_folder(find_repository(folder)), name)
     spec = WorktreeSpec(
         name=name,
