@@ -118,6 +118,23 @@ def test_the_host_does_not_commit_to_the_repository_around(repository: Place) ->
     assert git(repository, "ls-files", "--full-name", "..") == ""
 
 
+@pytest.mark.full
+def test_work_that_changes_moves_although_a_hook_always_prints_the_same(repository: Place) -> None:
+    hook = repository.repository / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho no such style >&2; exit 1\n")
+    hook.chmod(0o755)
+    script = json.dumps(
+        {"version": 1, "session": False, "steps": [{"edit": {"path": "a.txt", "append": "more\n"}}, SAY]}
+    )
+    same = json.dumps({"version": 1, "session": False, "steps": [write("four"), SAY]})
+    for name, text, failure in (("moves", script, "proof"), ("stays", same, "no_progress")):
+        (repository.folder / name).write_text(text)
+        words = ("--agent", "scripted", "--script", str(repository.folder / name), "--proof", "true", "--json")
+        ended = repository.type("run", "mend it", *words, "--commit", "--max-iterations", "3")
+        assert (ended.code, ended.json["failure"]) == (16, failure), ended
+
+
 def test_nothing_to_commit_makes_no_commit(repository: Place) -> None:
     before = git(repository, "rev-parse", "HEAD")
     assert play(repository, SAY, proof="true", words=("--commit",)).code == 0

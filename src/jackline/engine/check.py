@@ -54,6 +54,7 @@ class CheckResult(NamedTuple):
     exit_code: int
     output: str
     detail: str
+    content: str = ""  # a digest of what failed, where the same output may be about other files
 
 
 class HostCheck(NamedTuple):
@@ -99,7 +100,8 @@ def find_resume_sections(store: Store, run_id: str) -> list[tuple[str, Sequence[
 def build_check_ended(check: Check, result: CheckResult, at: int) -> RunInput:
     """The input that ends a check, with its record."""
     record = check._replace(ended_at=at, exit_code=result.exit_code, output=result.output)
-    ended = CheckEnded(at=at, exit_code=result.exit_code, detail=result.detail, digest=hash_text(result.output))
+    digest = hash_text(f"{result.content}{result.output}")
+    ended = CheckEnded(at=at, exit_code=result.exit_code, detail=result.detail, digest=digest)
     return RunInput(ended, check=record)
 
 

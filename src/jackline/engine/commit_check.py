@@ -73,7 +73,8 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
     if done.exit_code == 0 and not done.timed_out:
         return CheckResult(0, note + printed, "")
     why = "it took too long" if done.timed_out else f"exit {done.exit_code}"
-    return CheckResult(done.exit_code or 1, printed, f"the host's commit failed ({why}): {COMMAND}")
+    content = (git.run("write-tree") or "").strip()  # a hook may always print the same
+    return CheckResult(done.exit_code or 1, printed, f"the host's commit failed ({why}): {COMMAND}", content)
 
 
 def _build_message(store: Store, run: Run) -> str:
