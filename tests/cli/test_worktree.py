@@ -22,7 +22,7 @@ from jackline.features.worktrees import worktree_command, worktree_merge, worktr
 from jackline.files import is_unlocked
 from tests.cli.place import SAY, Ended, Place, is_one_line
 from tests.cli.test_terminal import Terminal
-from tests.cli.test_worktree_run import find_root, git, list_kinds, repo, run, start
+from tests.cli.test_worktree_run import WORK, find_root, git, list_kinds, repo, run, start
 from tests.support.skips import obey_permissions
 
 __all__ = ["repo"]
@@ -303,6 +303,15 @@ def test_a_run_whose_worktree_was_removed_is_not_resumed(repo: Place) -> None:
     assert (refused.code, is_one_line(refused), "start another run" in refused.err) == (USAGE, True, True), refused
     after = repo.type("show", "r", "--json").json
     assert (after["failure"], after["attempts"][-1]["token"]) == ("proof", 1), after
+
+
+@pytest.mark.full
+def test_the_list_says_that_a_run_is_lost(repo: Place) -> None:
+    crash = {"JACKLINE_CRASH_AT": "call.intent.committed"}
+    assert repo.play(WORK, SAY, words=("--run-id", "r", "--worktree"), environ=crash).code == -9
+    assert type_(repo, "list").out.startswith("r\t#1\tlost\tready\t")
+    listed = type_(repo, "list", "--json").json
+    assert (listed["state"], listed["lost"]) == ("running", True)
 
 
 @pytest.mark.parametrize(("columns", "name"), [(60, "lost"), (80, "lost-2048803e41c2")])

@@ -69,7 +69,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     with open_trees(home) as trees:
         match args.action:
             case "list":
-                return _list([one for one in trees if args.all_repos or one.run.repository == here], out)
+                return _list([one for one in trees if args.all_repos or one.run.repository == here], home, out)
             case "gc":
                 own = [one for one in trees if args.all_repos or one.run.repository == here]
                 return _collect(own, home, out, dry_run=args.dry_run)
@@ -82,15 +82,16 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     return _open(tree, out)
 
 
-def _list(trees: list[RunTree], out: Output) -> int:
+def _list(trees: list[RunTree], home: Home, out: Output) -> int:
     found = [(tree, inspect_tree(tree)) for tree in trees]
+    lost = home.find_lost([tree.run.id for tree in trees if tree.run.status.state is RunState.RUNNING])
     if out.json:
-        out.print_json_lines(_build_json(tree, state) for tree, state in found)
+        out.print_json_lines(_build_json(tree, state, is_lost=tree.run.id in lost) for tree, state in found)
         return 0
     if not found:
         out.print_note("no worktrees; `jackline run --worktree` creates one")
         return 0
-    rows = [_build_row(tree, state) for tree, state in found]
+    rows = [_build_row(tree, state, is_lost=tree.run.id in lost) for tree, state in found]
     # Names are copied into commands, so they must not be cut; the path, which is last, may be.
     columns = zip((column.title for column in _COLUMNS), *rows, strict=True)
     needed = sum(2 + max(map(len, cells)) for cells in list(columns)[:-1]) + _LEAST_PATH
@@ -102,13 +103,13 @@ def _list(trees: list[RunTree], out: Output) -> int:
     return 0
 
 
-def _build_row(tree: RunTree, state: WorktreeState) -> list[str]:
+def _build_row(tree: RunTree, state: WorktreeState, *, is_lost: bool) -> list[str]:
     ahead = f"{state.ahead} ({pluralize(state.files, 'file')})" if state.ahead else "0"
     known = state.folder in {states.READY, states.MISSING, states.DAMAGED} and state.tip
     return [
         tree.row.name,
         f"#{tree.run.number}",
-        str(tree.run.status.state),
+        "lost" if is_lost else str(tree.run.status.state),
         state.folder,
         ahead if known else "",
         str(state.behind) if known else "",
@@ -118,12 +119,13 @@ def _build_row(tree: RunTree, state: WorktreeState) -> list[str]:
     ]
 
 
-def _build_json(tree: RunTree, state: WorktreeState) -> dict[str, object]:
+def _build_json(tree: RunTree, state: WorktreeState, *, is_lost: bool) -> dict[str, object]:
     return {
         "name": tree.row.name,
         "run": tree.run.id,
         "number": tree.run.number,
         "state": str(tree.run.status.state),
+        "lost": is_lost,
         "repository": tree.git.workspace,
         "path": tree.row.path,
         "branch": tree.row.branch,
