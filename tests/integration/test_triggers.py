@@ -629,6 +629,32 @@ def test_a_crash_after_the_record_is_finished_by_the_next_look(home: Home, tmp_p
     assert len(list_prompts(home)) == 1
 
 
+@needs_gh
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_crash_after_the_record_is_finished_days_later_if_the_event_is_still_there(
+    home: Home, tmp_path: Path, github: GitHubServer, is_open: bool
+) -> None:
+    add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent", authors=("ada",))
+    github.add_issue(1, "ada", "agent")
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    clock = Clock()
+    with pytest.raises(Killed):
+        TriggerWatcher(home, clock, die).look()
+    clock.now += 48 * HOUR_MS
+    github.is_broken = True
+    TriggerWatcher(home, clock).look()
+    assert [one.state for one in TriggerStore(home.store()).list_deliveries("garden")] == ["claimed"]
+    clock.now += HOUR_MS
+    github.is_broken = False
+    github.issues = github.issues if is_open else []
+    TriggerWatcher(home, clock).look()
+    states = [one.state for one in TriggerStore(home.store()).list_deliveries("garden")]
+    assert (states, len(list_prompts(home))) == ((["started"], 1) if is_open else (["failed"], 0))
+
+
 @pytest.mark.parametrize(
     ("run", "payload", "why"),
     [({"task": "no_such_task"}, "{}", "no_such_task"), ({}, '{"what": "a\\u0000b"}', "NUL")],

@@ -134,6 +134,7 @@ class TriggerWatcher:
         on_github = [one for one in active if one.definition.kind in ON_GITHUB]
         for repository in sorted({one.definition.repository for one in on_github}):
             self._poll(repository, [one for one in on_github if one.definition.repository == repository])
+        self._give_up_old()
         return bool(active)
 
     # starting
@@ -226,8 +227,6 @@ class TriggerWatcher:
         if run is None:
             if trigger is not None and is_work and (item := self._find_held_item(trigger, delivery)) is not None:
                 self._start(trigger, build_item_finding(item.id, item.kind, item.payload, delivery.delivery))
-            elif delivery.at < self._now() - DAY_MS:
-                self._fail(delivery, "its run was never created, and the event that should have started it is gone")
             return
         if trigger is not None and is_work:
             self._follow_item(trigger, delivery, run)
@@ -235,6 +234,14 @@ class TriggerWatcher:
             self._store.set_delivery(delivery, ENDED, run.status.state)
         elif delivery.state == CLAIMED:
             self._store.set_delivery(delivery, STARTED, delivery.reason)
+
+    def _give_up_old(self) -> None:
+        """Fail the deliveries of which a look finds neither a run nor, a day later, the event."""
+        failing = {one.name for one in self._store.list_all() if one.problem}  # GitHub could not be asked
+        for delivery in self._store.list_open():
+            is_old = delivery.state == CLAIMED and delivery.at < self._now() - DAY_MS
+            if is_old and delivery.trigger_name not in failing and self._home.store().runs.get(delivery.run_id) is None:
+                self._fail(delivery, "its run was never created, and the event that should have started it is gone")
 
     def _follow_item(self, trigger: Trigger, delivery: TriggerDelivery, run: Run) -> None:
         """Hold the work item until its run has ended, then end it, or return it to the queue if the run failed."""
