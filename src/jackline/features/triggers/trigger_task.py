@@ -324,8 +324,6 @@ class TriggerWatcher:
             if starter.trigger_name == name:
                 return f"run {run_id} was started by this trigger"
             run_id = starter.delivery.rpartition("#")[0]
-            if not run_id:  # an event on GitHub; deliveries that were ignored have no run either
-                return ""
         return f"{_LONGEST_CHAIN} runs have started each other already"
 
     def _poll(self, repository: str, triggers: list[Trigger]) -> None:

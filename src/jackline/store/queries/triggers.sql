@@ -33,7 +33,8 @@ INSERT INTO trigger_deliveries ({trigger_delivery}) VALUES ({:trigger_delivery})
 SELECT {trigger_delivery} FROM trigger_deliveries WHERE trigger_name = :trigger_name AND delivery = :delivery
 
 -- name: get_delivery_of_run
-SELECT {trigger_delivery} FROM trigger_deliveries WHERE run_id = :run_id
+-- What was ignored has no run.
+SELECT {trigger_delivery} FROM trigger_deliveries WHERE run_id = :run_id AND run_id <> ''
 
 -- name: set_trigger_delivery
 UPDATE trigger_deliveries SET state = :state, reason = :reason
