@@ -19,7 +19,7 @@ from jackline.features.notify.delivery_store import (
 from jackline.store import rows
 from jackline.store.parts import PING_CHANNEL, PingEvent
 from jackline.store.store import Store
-from tests.support.stores import AT
+from tests.support.stores import AT, by_hand
 
 Open = Callable[..., Store]
 SINCE = {"phone": AT}
@@ -210,6 +210,20 @@ def test_the_rows_of_a_removed_channel_are_closed(store: Store) -> None:
     assert list_due(deliveries, "phone") == ["a"]
     deliveries.close(claim(deliveries), SENT, AT + 2)
     assert read_delivered_at(store, "a") == AT + 2
+
+
+def test_what_was_given_up_is_closed_with_its_channel(store: Store) -> None:
+    """Otherwise a heartbeat would report it for ever."""
+    add_notice(store, "a")
+    deliveries = plan(store)
+    late = AT + GIVE_UP_AFTER_MS
+    claimed = claim(deliveries, at=late)._replace(attempts=BACKOFF.most)
+    by_hand(store, f"UPDATE deliveries SET attempts = {BACKOFF.most}")
+    assert deliveries.postpone(claimed, late, "refused") == 0
+    assert len(deliveries.list_stuck()) == 1
+    deliveries.skip_removed([], late)
+    assert deliveries.list_stuck() == []
+    assert read_delivered_at(store, "a") == late
 
 
 def test_work_is_seen_before_and_after_it_is_planned(store: Store) -> None:

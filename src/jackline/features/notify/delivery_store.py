@@ -227,7 +227,10 @@ class DeliveryStore(StorePart):
         return self._driver.write(lambda statements: statements.run("retry_deliveries", values))
 
     def skip_removed(self, known: Iterable[str], at: int) -> int:
-        """Close the open rows of channels that are no longer configured; if one returns, it gets new notices only."""
+        """Close the open rows of channels that are no longer configured, those that were given up, too.
+
+        If such a channel returns, it gets new notices only.
+        """
         names = {*known, PING_CHANNEL}
         gone = [name for name, start in self._list_starts().items() if name not in names and start != _REMOVED]
 
@@ -237,9 +240,9 @@ class DeliveryStore(StorePart):
 
         if gone:
             self._driver.write(forget)
-        removed = [channel for (channel,) in self._all("pending_channels", {}) if channel not in names]
+        removed = [channel for (channel,) in self._all("unfinished_channels", {}) if channel not in names]
         for channel in removed:
-            for (notice_id,) in self._all("pending_of_channel", {"channel": channel}):
+            for (notice_id,) in self._all("unfinished_of_channel", {"channel": channel}):
                 self.close(Delivery(notice_id, channel, PENDING), SKIPPED, at, "the channel was removed")
         return len(removed)
 

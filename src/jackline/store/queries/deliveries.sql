@@ -41,7 +41,7 @@ WHERE notice_id = :notice_id AND channel = :channel AND state = 'pending' AND at
 
 -- name: close_delivery
 UPDATE deliveries SET state = :state, sent_at = :sent_at, error = :error, claimed_until = 0
-WHERE notice_id = :notice_id AND channel = :channel AND state = 'pending'
+WHERE notice_id = :notice_id AND channel = :channel AND state IN ('pending', 'stuck')
 
 -- name: postpone_delivery
 UPDATE deliveries SET state = :state, next_at = :next_at, error = :error, claimed_until = 0
@@ -57,11 +57,12 @@ SELECT DISTINCT channel FROM deliveries WHERE state = 'pending' AND owner = :own
 UPDATE deliveries SET state = 'pending', next_at = :at, attempts = 0, created_at = :at, claimed_until = 0
 WHERE state IN ('pending', 'stuck') AND (notice_id = :notice_id OR :notice_id = '')
 
--- name: pending_channels
-SELECT DISTINCT channel FROM deliveries WHERE state = 'pending'
+-- name: unfinished_channels
+SELECT channel FROM deliveries WHERE state = 'pending' UNION SELECT channel FROM deliveries WHERE state = 'stuck'
 
--- name: pending_of_channel
+-- name: unfinished_of_channel
 SELECT notice_id FROM deliveries WHERE state = 'pending' AND channel = :channel
+UNION SELECT notice_id FROM deliveries WHERE state = 'stuck' AND channel = :channel
 
 -- name: next_delivery_at
 SELECT MIN(next_at) FROM deliveries WHERE state = 'pending' AND channel = :channel
