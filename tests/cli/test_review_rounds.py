@@ -230,6 +230,18 @@ def test_a_review_that_could_never_be_made_is_refused_before_the_work(loop: Plac
     assert loop.type("enqueue", *words[1:], "critic").code == 0  # it may be there where the run is worked on
 
 
+def test_files_that_a_partial_clone_has_not_fetched_are_named_before_the_work(loop: Place) -> None:
+    (loop.repository / "other.txt").write_text("not here\n")
+    git(loop, "add", "-A")
+    git(loop, "commit", "-qm", "other")
+    name = git(loop, "rev-parse", "HEAD:other.txt")
+    git(loop, "sparse-checkout", "set", "--no-cone", "/*", "!other.txt")
+    (loop.repository / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    ended = run(loop)
+    assert (ended["failure"], "has not fetched 1 file" in str(ended["detail"])) == ("worktree", True), ended
+    assert not (loop.folder / "prompts.txt").exists()
+
+
 # --- a review that a crash interrupts
 
 HELD_REVIEWER = """#!/bin/sh

@@ -14,6 +14,7 @@ from jackline.engine.git import Git
 from jackline.engine.process import Warden
 from jackline.engine.review_copy import ReviewCopies, ReviewCopy, ReviewCopyFailed, ReviewEnd, describe_restore
 from jackline.engine.review_seat import read_work_diff
+from jackline.engine.tree_id import TreeUnreadable
 from jackline.engine.work_trees import WorkTrees
 from tests.integration.test_tree_id import add_submodule, git, make_repository
 from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
@@ -515,6 +516,19 @@ def test_a_shallow_repository(repo: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{repo}", "shallow")
     copy = prepare(open_copies(tmp_path / "shallow", tmp_path))
     assert len(git(Path(copy.path), "log", "--format=%s").splitlines()) == 2
+
+
+def test_a_copy_that_would_lack_files_is_refused_before_the_work(repo: Path, tmp_path: Path) -> None:
+    git(repo, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", "--sparse", f"file://{repo}", "clone")
+    copies = open_copies(tmp_path / "clone", tmp_path)
+    copies.trees.record_repository()
+    copies.trees.record_start()
+    with pytest.raises(TreeUnreadable, match="has not fetched 1 file: `git sparse-checkout disable` fetches them"):
+        copies.trees.check_complete()
+    git(tmp_path / "clone", "sparse-checkout", "disable")
+    copies.trees.check_complete()
+    assert (Path(prepare(copies).path) / "sub" / "b.txt").exists()
 
 
 def test_a_repository_inside_is_part_of_the_copy(copies: ReviewCopies, repo: Path) -> None:

@@ -164,6 +164,7 @@ class AttemptRecovery:
         try:
             if not run.status.turn:
                 trees.record_start()
+                trees.check_complete()
                 return ()
             end = self._services.workspace.open_copies().recover_review(restores=bool(spec.worktree.name))
         except (ReviewCopyFailed, TreeUnreadable) as error:

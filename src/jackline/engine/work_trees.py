@@ -25,6 +25,7 @@ from jackline.engine.tree_id import (
     replace_files,
 )
 from jackline.files import make_private_folder, write_file
+from jackline.formatting import pluralize
 from jackline.named import NamedTuple
 from jackline.worktrees import find_worktree
 
@@ -157,6 +158,22 @@ class WorkTrees:
         if state is not None:
             point = StartPoint(head=self.read_head(), tree=state.id)
             write_file(path, json.dumps(point._asdict()).encode())
+
+    def check_complete(self) -> None:
+        """Raise TreeUnreadable if files of the start are missing: a sparse partial clone fetches only those it needs.
+
+        No reviewer could get a copy, which shows only when the work is done.
+        """
+        tree = self.find_start().tree
+        words = ("rev-list", "--objects", "--no-object-names", "--missing=print", tree)
+        listed = bind_trees(self.git, self.folder).run(*words) if tree else None
+        missing = sum(line.startswith("?") for line in (listed or "").splitlines())
+        if missing:
+            files = pluralize(missing, "file")
+            raise TreeUnreadable(
+                f"a reviewer gets all files of the repository, and this partial clone has not fetched {files}: "
+                "`git sparse-checkout disable` fetches them"
+            )
 
     def find_start(self) -> StartPoint:
         """Where the run began; HEAD if that was not recorded on this host."""
