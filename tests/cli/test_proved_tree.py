@@ -66,6 +66,12 @@ def test_the_proved_tree_is_stored_and_new_files_are_ignored(repository: Place) 
     assert shown["checks"][-1]["tree"] == git(repository, "write-tree")
 
 
+@pytest.mark.full
+def test_a_proof_that_takes_too_long_is_named(repository: Place) -> None:
+    ended = play(repository, SAY, proof="sleep 60", words=("--timeout-seconds", "1"))
+    assert (ended.code, ended.json["detail"]) == (11, "the proof exceeded its timeout")
+
+
 def test_a_proof_that_passes_before_any_work_ends_the_run(repository: Place) -> None:
     words = ("--proof-must-fail-first",)
     ended = play(repository, write("two"), SAY, proof="grep one a.txt", words=words)

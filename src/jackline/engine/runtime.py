@@ -42,7 +42,7 @@ from jackline.engine.settings import (
     select_host_variables,
     select_inherited_variables,
 )
-from jackline.engine.timeouts import TIMEOUT_DETAILS, Timeouts
+from jackline.engine.timeouts import PROOF_TIMEOUT, TIMEOUT_DETAILS, Timeouts
 from jackline.engine.turn import TurnJob, TurnServices
 from jackline.engine.warden_holder import WardenHolder
 from jackline.errors import (
@@ -238,7 +238,9 @@ class LiveRuntime:
             except queue.Empty:
                 late = self._timeouts.find_next()  # again: the agent may have printed something meanwhile
                 if late is not None and late[0] == 0:
-                    return RunInput(StopWanted(at=self.now(), why=late[1], detail=TIMEOUT_DETAILS[late[1]]))
+                    is_check = late[1] is StopReason.WALL and isinstance(self._job, CheckJob)
+                    detail = PROOF_TIMEOUT if is_check else TIMEOUT_DETAILS[late[1]]
+                    return RunInput(StopWanted(at=self.now(), why=late[1], detail=detail))
 
     # used by the other parts of the engine
 

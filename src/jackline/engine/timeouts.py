@@ -17,6 +17,7 @@ TIMEOUT_DETAILS = {
     StopReason.IDLE: "the agent printed nothing within the idle timeout",
     StopReason.BUDGET: "budget spent: its working time is used up",
 }
+PROOF_TIMEOUT = "the proof exceeded its timeout"
 
 
 class Timeouts:
