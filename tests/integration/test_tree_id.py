@@ -248,6 +248,23 @@ def add_submodule(repo: Path, tmp_path: Path) -> Path:
     return repo / "lib" / "inner"
 
 
+@pytest.mark.parametrize("decoy", ["", "link", "folder"])
+def test_a_file_with_the_name_of_another_in_other_letters_is_in_the_tree(
+    repo: Path, tmp_path: Path, compute: Compute, decoy: str
+) -> None:
+    """Git does not list it with core.ignoreCase, which an agent can set; make prefers makefile to Makefile."""
+    git(repo, "config", "core.ignoreCase", "true")
+    if decoy == "link":
+        (repo / ".GIT").symlink_to(".git")
+    elif decoy == "folder":
+        (repo / ".GIT").mkdir()
+    (repo / "A.txt").write_text("another\n")
+    (repo / "Sub").mkdir()
+    (repo / "Sub" / "b.txt").write_text("another\n")
+    (repo / "y.LOG").write_text("not ignored\n")
+    assert {"A.txt", "Sub/b.txt", "a.txt", "sub/b.txt", "y.LOG"} <= names(tmp_path, compute(repo).id).keys()
+
+
 def test_a_submodule_counts_by_its_files(repo: Path, tmp_path: Path, compute: Compute) -> None:
     module = add_submodule(repo, tmp_path)
     first = compute(repo)

@@ -49,6 +49,7 @@ _GIT = (
     "git", "--no-pager", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false",
 )  # fmt: skip
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
+_EXACT_NAMES = ("-c", "core.ignoreCase=false")
 _INDEX = "GIT_INDEX_FILE"
 _DELETED = "R "
 _FATAL = "fatal: "
@@ -122,7 +123,12 @@ class Git(NamedTuple):
         env = {name: value for name, value in self.env.items() if name != VARIABLE and not name.startswith("LC_")}
         try:
             result = run_command(
-                (*_GIT, *(() if self.has_hooks else _NO_HOOKS), *words),
+                (
+                    *_GIT,
+                    *(() if self.has_hooks else _NO_HOOKS),
+                    *(() if _ignores_case(self.workspace) else _EXACT_NAMES),
+                    *words,
+                ),
                 cwd=self.workspace,
                 env={**env, **_QUIET},
                 stdin=stdin.encode("utf-8", "surrogateescape") if stdin else None,
@@ -138,6 +144,20 @@ class Git(NamedTuple):
             why = _find_reason(result.stderr_tail.decode("utf-8", "replace"))
             raise GitFailed(f"git {_find_verb(words)} failed: {why}")
         return result.stdout_tail.decode("utf-8", self.errors)
+
+
+def _ignores_case(folder: str) -> bool:
+    """Whether the file system does, whatever the repository's configuration says.
+
+    With core.ignoreCase on another one, git would not list a new file `makefile` beside a tracked `Makefile`.
+    """
+    for path in (os.path.join(folder, ".git"), os.path.normpath(folder)):
+        parent, name = os.path.split(path)
+        if os.path.lexists(path) and name.swapcase() != name:
+            # A file of that name could be a link to the other one.
+            other = name.swapcase()
+            return os.path.lexists(os.path.join(parent, other)) and other not in os.listdir(parent)
+    return False
 
 
 def _find_reason(printed: str) -> str:
