@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from jackline.clock import boot_ms
-from jackline.engine.git import Git
+from jackline.engine.git import Git, GitFailed
 from jackline.engine.process import Warden
 from jackline.engine.review_copy import ReviewCopies, ReviewCopy, ReviewCopyFailed, ReviewEnd, describe_restore
 from jackline.engine.review_seat import read_work_diff
-from jackline.engine.tree_id import TreeUnreadable
+from jackline.engine.tree_id import TreeUnreadable, verify_objects
 from jackline.engine.work_trees import WorkTrees
 from tests.integration.test_tree_id import add_submodule, git, make_repository
 from tests.integration.test_tree_id import repo as repo  # noqa: PLC0414 - the fixture
@@ -130,6 +130,17 @@ def test_a_forged_start_hides_no_change(copies: ReviewCopies, repo: Path) -> Non
     diff = read_work_diff(copies.trees.git._replace(workspace=prepare(copies).path))
     assert diff is not None
     assert "+evil" in diff.text
+
+
+def test_files_of_a_known_tree_need_not_be_there(repo: Path, copies: ReviewCopies) -> None:
+    """A partial clone with a sparse working tree lacks them."""
+    known, lacks = git(repo, "rev-parse", "HEAD^{tree}"), git(repo, "rev-parse", "HEAD:sub/b.txt")
+    (repo / "a.txt").write_text("changed\n")
+    git(repo, "commit", "-qam", "work")
+    (repo / ".git" / "objects" / lacks[:2] / lacks[2:]).unlink()
+    verify_objects(copies.trees.git, "HEAD^{tree}", known)
+    with pytest.raises(GitFailed, match="an object is missing"):
+        verify_objects(copies.trees.git, "HEAD^{tree}")
 
 
 def test_a_reviewer_in_a_folder_of_the_repository(repo: Path, tmp_path: Path) -> None:

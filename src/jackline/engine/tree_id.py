@@ -154,12 +154,15 @@ def replace_files(git: Git, folder: str, tree: str, entries: Mapping[str, str]) 
 def verify_objects(git: Git, tree: str, known: str = "") -> None:
     """Compute the ids of the files and folders of a tree again, but those of a known one. GitFailed if one is wrong.
 
-    Git trusts the name of an object file, and an agent can write one.
+    Git trusts the name of an object file, and an agent can write one. Those of the known tree need not be there: a
+    partial clone with a sparse working tree lacks some.
     """
+    without = (f"^{known}",) if known else ()
     try:
-        listed = git.read("rev-list", "--objects", "--no-object-names", tree, *((f"^{known}",) if known else ()))
+        listed = git.read("rev-list", "--objects", "--no-object-names", tree, *without)
         if listed:
-            git.read("rev-list", "--verify-objects", "--quiet", "--stdin", stdin=listed)
+            stdin = "\n".join((listed.rstrip("\n"), *without, ""))
+            git.read("rev-list", "--verify-objects", "--quiet", "--stdin", stdin=stdin)
     except GitFailed as error:
         raise GitFailed(f"an object is missing, or its content does not match its name: {error}") from error
 
