@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jackline.domain.amendment import Amendment
 from jackline.domain.events import Fact
 from jackline.domain.records import RunStatus, SessionUse
 from jackline.domain.review import build_review_facts
@@ -139,17 +140,29 @@ def test_a_person_dismisses_findings(store: Store) -> None:
     assert any("finding 1 was altered" in problem for problem in problems(store))
 
 
-def test_the_review_that_ended_the_last_iteration_passes_once_nothing_blocks(store: Store) -> None:
+def end_last_iteration(store: Store) -> None:
+    """A review that ends the last iteration, and so the run."""
     status = RunStatus(RunState.FAILED, goal=Phase.WORKING, failure=Failure.REVIEW, iteration=3, review_round=1)
     over = Iteration(run_id="run-1", number=3, tree="t", failure="review", digest="d", detail="x", at=AT)
     found = finding(1), finding(2)
     change = RunChange(AT, (Fact("run.failed"),), status, verdict=verdict(), findings=found, iteration=over)
     made(store, spec={"review": ("codex",)})
     store.leases.write_change(claimed(store), change)
+
+
+def test_the_review_that_ended_the_last_iteration_passes_once_nothing_blocks(store: Store) -> None:
+    end_last_iteration(store)
     _, run = store.reviews.dismiss("run-1", ["F1"], "wrong", AT)
     assert run.status.goal is Phase.WORKING
     _, run = store.reviews.dismiss("run-1", ["F2"], "wrong", AT)
     assert (run.status.goal, run.status.state) == (Phase.REVIEWING, RunState.FAILED)
+
+
+def test_a_message_that_the_agent_has_not_read_is_work_whatever_is_dismissed(store: Store) -> None:
+    end_last_iteration(store)
+    store.amendments.amend("run-1", Amendment(message="write docs, too"), AT)
+    _, run = store.reviews.dismiss("run-1", ["F1", "F2"], "wrong", AT)
+    assert run.status.goal is Phase.WORKING
 
 
 def test_all_findings_are_dismissed_or_none(store: Store) -> None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import PERSON, Event, Fact
-from jackline.domain.records import Run
+from jackline.domain.records import Message, Run
 from jackline.domain.review import DISMISSED, OPEN, RoundResult, decide_round, describe_blocking, find_blocking
 from jackline.domain.review_records import Finding, Iteration, Verdict
 from jackline.domain.states import Failure, Phase, RunState, WaitReason
@@ -116,12 +116,17 @@ def _read_findings(statements: Statements, run_id: str) -> list[Finding]:
 
 
 def _passes_now(statements: Statements, run: Run) -> bool:
-    """Whether the review that ended the last iteration would pass without the findings that were dismissed since."""
+    """Whether the review that ended the last iteration would pass without the findings that were dismissed since.
+
+    Not while the agent has yet to read a person's message.
+    """
     row = statements.one("last_iteration", {"run_id": run.id})
     over = Iteration(*row) if row else None
     if over is None or run.status.goal is not Phase.WORKING:
         return False
     if (over.number, over.failure) != (run.status.iteration, Failure.REVIEW):
+        return False
+    if any(Message(*one).turn is None for one in statements.all("all_messages", {"run_id": run.id})):
         return False
     verdicts = [Verdict(*one) for one in statements.all("all_verdicts", {"run_id": run.id})]
     verdicts = [one for one in verdicts if one.review_round == run.status.review_round]
