@@ -162,6 +162,19 @@ def test_the_repository_around_does_not_stand_in_for_one_that_is_gone(
     assert open_trees(moved / "sub", tmp_path, warden).read_id() == git(moved, "rev-parse", "HEAD^{tree}")
 
 
+def test_a_repository_that_was_made_in_the_workspace_is_named(repo: Path, tmp_path: Path, warden: Warden) -> None:
+    """Its own is not gone."""
+    trees = open_trees(repo / "sub", tmp_path, warden)
+    trees.record_repository()
+    git(repo / "sub", "init", "-q")
+    with pytest.raises(TreeUnreadable, match="/sub: one was made inside its own"):
+        trees.compute()
+    for folder in (repo / "sub", repo):
+        (folder / ".git").rename(folder / "moved")
+    with pytest.raises(TreeUnreadable, match="its own is gone"):
+        trees.compute_raw(always=True)
+
+
 def test_a_file_that_a_run_hides_is_not_in_the_proved_tree(repo: Path, trees: WorkTrees, warden: Warden) -> None:
     """Only what was outside of the sparse working tree when the run began counts as in the index."""
     (repo / "hard.txt").write_text("fails\n")

@@ -106,13 +106,15 @@ def find_place(git: Git, top: str) -> str:
 
 
 def check_place(git: Git, top: str, place: str) -> None:
-    """Raise TreeUnreadable unless the workspace is at this place: a repository that is gone has left it to another one.
+    """Raise TreeUnreadable unless the workspace is at this place: else its files are those of another repository.
 
     An empty place is not known.
     """
-    if place and find_place(git, top) != place:
-        why = "its own is gone, or core.worktree was set"
-        raise TreeUnreadable(f"the repository of the workspace is now that of {top}: {why}")
+    if place and (found := find_place(git, top)) != place:
+        is_below = found == "." or place.endswith(f"/{found}")
+        is_new = is_below and os.path.lexists(os.path.join(top, ".git"))
+        why = "one was made inside its own" if is_new else "its own is gone"
+        raise TreeUnreadable(f"the repository of the workspace is now that of {top}: {why}, or core.worktree was set")
 
 
 def list_changed_files(git: Git, folder: str, before: str, after: str) -> tuple[str, ...]:
