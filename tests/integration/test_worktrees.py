@@ -347,6 +347,22 @@ def test_a_forged_object_is_not_merged(scene: Scene) -> None:
     assert scene.picture() == picture
 
 
+@pytest.mark.parametrize("mode", ["", "squash"])
+def test_a_replaced_object_is_not_merged(scene: Scene, mode: str) -> None:
+    """Git shows the other one wherever it reads this one, such as in a checkout."""
+    (scene.path / "new").write_text("proved\n")
+    scene.commit("more work", scene.path)
+    new, other = scene.run("rev-parse", f"{BRANCH}:new"), scene.run("rev-parse", f"{BRANCH}~1:new")
+    scene.run("replace", new, other)
+    picture = scene.picture()
+    with pytest.raises(WorktreeRefused, match=f"because {new} is replaced: `git replace -d {new}`, then merge"):
+        scene.merge(mode)
+    assert scene.picture() == picture
+    scene.run("replace", "-d", new)
+    scene.run("replace", scene.run("rev-parse", "main:a"), other)
+    assert scene.merge(mode).target == "main"  # it was replaced before
+
+
 _MERGE = """
 import os, sys
 from jackline.engine.process import Warden

@@ -29,7 +29,7 @@ from jackline.files import remove_file, write_file
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from jackline.engine.command_runner import CommandResult
@@ -93,6 +93,7 @@ def merge_tree(tree: RunTree, mode: str, into: str, hold_claims: HoldClaims, *, 
     with _open_temporary(tree, before) as temporary:
         content = content or _merge(tree, temporary.make(), tip, target)
         _refuse_false_objects(tree, content, before)
+        _refuse_replaced_objects(tree, (tip, content), before)
         commit = tip if is_straight and mode in {"", FF_ONLY} else _commit(tree, content, before, tip, target, mode)
         proof = _prove(tree, temporary, content, commit) if prove else "skipped"
     with hold_claims() as busy:  # again: the proof took its time
@@ -250,6 +251,19 @@ def _refuse_false_objects(tree: RunTree, content: str, before: str) -> None:
         verify_objects(git, content, f"{before}^{{tree}}")
     except GitFailed as error:
         raise WorktreeRefused(f"{error}; nothing was merged") from error
+
+
+def _refuse_replaced_objects(tree: RunTree, new: Sequence[str], before: str) -> None:
+    """Refuse objects in whose place `git replace` shows others: a checkout would have those files."""
+    replaced = set(_read(tree.git, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/replace").split())
+    if not replaced:
+        return
+    git = tree.git._replace(timeout_s=SECONDS, most_bytes=MOST_OUTPUT)
+    found = replaced.intersection(_read(git, "rev-list", "--objects", "--no-object-names", *new, f"^{before}").split())
+    if found:
+        name = min(found)
+        why = f"a checkout would have other files than those proved, because {name} is replaced"
+        raise WorktreeRefused(f"{why}: `git replace -d {name}`, then merge")
 
 
 def _commit(tree: RunTree, content: str, before: str, tip: str, target: str, mode: str) -> str:
