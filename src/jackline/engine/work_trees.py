@@ -132,22 +132,22 @@ class WorkTrees:
         An agent that removes the repository, or hides a file as outside of a sparse working tree, must not escape the
         comparison.
         """
-        place = os.path.join(find_worktree(self.git.workspace), ".git")
-        if os.path.exists(self._marker) or not os.path.lexists(place):
+        dot_git = os.path.join(find_worktree(self.git.workspace), ".git")
+        if os.path.exists(self._marker) or not os.path.lexists(dot_git):
             return
-        absent, at = [], ""
+        absent, place = [], ""
         try:
             found = find_repository(self.git)
             if found is None:
                 return
-            at = find_place(self.git, found.top)
+            place = find_place(self.git, found.top)
             absent = list_absent(self.git, found)
         except GitFailed:  # a broken one is not the same as none
             pass
         make_private_folder(self.folder)
         if absent:
             write_file(os.path.join(self.folder, _ABSENT), json.dumps({"names": json.dumps(absent)}).encode())
-        write_file(self._marker, os.fsencode(at))
+        write_file(self._marker, os.fsencode(place))
 
     def record_start(self) -> None:
         """Remember the workspace as it is, unless an earlier attempt did."""
