@@ -168,6 +168,7 @@ def test_a_failed_attempt_is_repeated_later_and_given_up_in_the_end(store: Store
 
 
 def test_a_notice_is_stuck_only_after_an_attempt_has_failed(store: Store) -> None:
+    """Also if its process was killed: then nothing else is written than the claim, which runs out."""
     add_notice(store, "a")
     deliveries = plan(store)
     ping = build_fire_ping(PingEvent.FAIL, "run", AT)
@@ -176,9 +177,11 @@ def test_a_notice_is_stuck_only_after_an_attempt_has_failed(store: Store) -> Non
         (row,) = deliveries.list_due(channel, AT, AT)
         claimed = deliveries.claim(row, "one", AT)
         assert claimed is not None
-        assert len(deliveries.list_stuck()) == known
+        assert len(deliveries.list_stuck(AT)) == known
+        for late in (AT + CLAIM_MS, AT - GIVE_UP_AFTER_MS):  # the second: the clock was set back since
+            assert [one.is_stuck(late) for one in deliveries.list_stuck(late)] == [True] * (known + 1)
         deliveries.postpone(claimed, AT, "no answer")
-        assert [one.is_stuck for one in deliveries.list_stuck()] == [True] * (known + 1)
+        assert [one.is_stuck(AT) for one in deliveries.list_stuck(AT)] == [True] * (known + 1)
 
 
 def test_rows_of_an_ended_process_are_due_again(store: Store) -> None:
@@ -220,9 +223,9 @@ def test_what_was_given_up_is_closed_with_its_channel(store: Store) -> None:
     claimed = claim(deliveries, at=late)._replace(attempts=BACKOFF.most)
     by_hand(store, f"UPDATE deliveries SET attempts = {BACKOFF.most}")
     assert deliveries.postpone(claimed, late, "refused") == 0
-    assert len(deliveries.list_stuck()) == 1
+    assert len(deliveries.list_stuck(late)) == 1
     deliveries.skip_removed([], late)
-    assert deliveries.list_stuck() == []
+    assert deliveries.list_stuck(late) == []
     assert read_delivered_at(store, "a") == late
 
 

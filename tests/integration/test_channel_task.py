@@ -70,7 +70,7 @@ def test_a_dead_channel_is_left_alone_and_then_gets_everything(tmp_path: Path, m
         monkeypatch.setattr(clock, "wall_ms", lambda: wall)
         assert task.run(context) > 30
         assert [one["title"] for one in server.list_messages("watch")] == ["title of b", "title of a"]
-        assert DeliveryStore(home.store()).list_notices(stuck_only=True) == []
+        assert DeliveryStore(home.store()).list_notices(clock.wall_ms(), stuck_only=True) == []
 
 
 def test_one_message_that_is_refused_stops_no_other(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_one_message_that_is_refused_stops_no_other(tmp_path: Path) -> None:
         add_notice(home, "b")
         task.run(Context(home))
         assert [one["title"] for one in server.list_messages("watch")] == ["title of b"]
-        (stuck,) = DeliveryStore(home.store()).list_notices(stuck_only=True)
+        (stuck,) = DeliveryStore(home.store()).list_notices(clock.wall_ms(), stuck_only=True)
         assert stuck.notice.id == "a"
         assert "413" in stuck.deliveries[0].error
 

@@ -48,10 +48,13 @@ class Delivery(NamedTuple):
     created_at: int = 0
     sent_at: int | None = None
 
-    @property
-    def is_stuck(self) -> bool:
-        """Whether an attempt failed, and the message has not been sent since."""
-        is_first = self.attempts == 1 and self.claimed_until > 0 and not self.error  # it is being made
+    def is_stuck(self, at: int) -> bool:
+        """Whether an attempt failed, and the message has not been sent since.
+
+        The first attempt has not failed while its claim lasts; if its process was killed, the claim runs out.
+        """
+        is_claimed = at < self.claimed_until <= at + _LONGEST_WAIT_MS
+        is_first = self.attempts == 1 and is_claimed and not self.error
         return self.state == STUCK or (self.state == PENDING and self.attempts > 0 and not is_first)
 
 
@@ -86,10 +89,9 @@ class ListedNotice(NamedTuple):
         """Whether it is a ping: a request of a run's address."""
         return any(delivery.channel == PING_CHANNEL for delivery in self.deliveries)
 
-    @property
-    def is_stuck(self) -> bool:
+    def is_stuck(self, at: int) -> bool:
         """Whether a channel did not take it."""
-        return any(delivery.is_stuck for delivery in self.deliveries)
+        return any(delivery.is_stuck(at) for delivery in self.deliveries)
 
 
 class DeliveryStore(StorePart):
@@ -251,26 +253,34 @@ class DeliveryStore(StorePart):
         row = self._one("next_delivery_at", {"channel": channel})
         return row[0] if row else None
 
-    def list_stuck(self, run_id: str = "", limit: int = 100) -> list[ListedNotice]:
+    def list_stuck(self, at: int, run_id: str = "", limit: int = 100) -> list[ListedNotice]:
         """The notices that a channel did not take, and the pings that a server did not; newest first."""
-        notices = self.list_notices(run_id, limit, stuck_only=True)
-        values = {"channel": PING_CHANNEL, "limit": _MOST_STUCK_PINGS}
+        notices = self.list_notices(at, run_id, limit, stuck_only=True)
+        values = {
+            "channel": PING_CHANNEL,
+            "at": at,
+            "impossible": at + _LONGEST_WAIT_MS,
+            "limit": _MOST_STUCK_PINGS,
+        }
         pings = [_build_listed_ping(Delivery(*row)) for row in self._all("stuck_pings", values)]
         found = [*notices, *(one for one in pings if run_id in {"", one.notice.run_id})]
         return sorted(found, key=lambda one: -one.notice.created_at)[:limit]
 
-    def list_notices(self, run_id: str = "", limit: int = 100, *, stuck_only: bool = False) -> list[ListedNotice]:
+    def list_notices(
+        self, at: int, run_id: str = "", limit: int = 100, *, stuck_only: bool = False
+    ) -> list[ListedNotice]:
         """The stuck notices first, then the newest; `run_id`: only those about a run."""
 
         def read(statements: Statements) -> list[ListedNotice]:
-            rows = [] if stuck_only else statements.all("newest_outbox", {"run_id": run_id, "limit": limit})
+            values = {"run_id": run_id, "limit": limit}
+            rows = [] if stuck_only else statements.all("newest_outbox", values)
             known = {row[0] for row in rows}
-            stuck = statements.all("stuck_outbox", {"run_id": run_id, "limit": limit})
+            stuck = statements.all("stuck_outbox", {**values, "at": at, "impossible": at + _LONGEST_WAIT_MS})
             rows = [*(row for row in stuck if row[0] not in known), *rows]
             return [self._build_listed(statements, row) for row in rows]
 
         listed = self._driver.snapshot(read)
-        return sorted(listed, key=lambda one: (not one.is_stuck, -one.notice.created_at))[:limit]
+        return sorted(listed, key=lambda one: (not one.is_stuck(at), -one.notice.created_at))[:limit]
 
     def _build_listed(self, statements: Statements, row: Row) -> ListedNotice:
         *notice, delivered_at = row

@@ -44,7 +44,7 @@ def list_missing(home: Home, since: int, now: int) -> list[MissingReport]:
     """Every difference since a time."""
     from jackline.features.schedules.fire_reports import list_unreported_fires
 
-    listed = DeliveryStore(home.store()).list_notices("", _MOST_NOTICES)
+    listed = DeliveryStore(home.store()).list_notices(now, limit=_MOST_NOTICES)
     listed = [one for one in listed if one.notice.created_at >= since]
     channels, problems = load_channels(home.config)
     found = [MissingReport("channel", "", text) for text in problems]

@@ -69,19 +69,19 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
 def _list(args: Namespace, home: Home, out: Output) -> int:
     run_id = home.find_id(args.run) if args.run else ""
     listed: list[ListedNotice] = []
+    now = clock.wall_ms()
     if not home.is_new:
         deliveries = DeliveryStore(home.store())
         list_them = deliveries.list_stuck if args.stuck else deliveries.list_notices
-        listed = list_them(run_id, args.limit or _DEFAULT_LIMIT)
+        listed = list_them(now, run_id, args.limit or _DEFAULT_LIMIT)
     if out.json:
         out.print_json_lines(_to_json(one) for one in listed)
         return 0
-    now = clock.wall_ms()
     out.print_table(_COLUMNS, [_format_row(one, now) for one in listed])
     if not listed:
         out.print_note("no notice is stuck" if args.stuck else "no notices yet")
     for one in listed:
-        for delivery in (one for one in one.deliveries if one.is_stuck):
+        for delivery in (one for one in one.deliveries if one.is_stuck(now)):
             out.print_note(f"{one.notice.id} {_format_problem(delivery, now)}")
     if not home.config.channels:
         out.print_note("no channel is configured: notices stay here; see docs/notices.md")

@@ -33,7 +33,7 @@ def read_unattended(home: Home, queued: Sequence[str], now: int) -> UnattendedSt
         schedules=list(_list_schedules(home, now)) if has.schedules else (),
         triggers=list(_list_triggers(home)) if has.triggers else (),
         limits=_list_limits(home, now),
-        stuck=list(_list_stuck(home))[:_MOST] if has.stuck else (),
+        stuck=list(_list_stuck(home, now))[:_MOST] if has.stuck else (),
         waits=_explain_waits(home, queued) if queued else {},
         accounts=[f"{agent}@{name}" for agent, names in home.config.accounts.items() for name in names],
     )
@@ -94,12 +94,12 @@ def _list_limits(home: Home, now: int) -> list[LimitLine]:
     return [LimitLine(agent=one.agent, failure=one.failure, until=one.until, detail=one.detail) for one in resting]
 
 
-def _list_stuck(home: Home) -> Iterator[StuckNotice]:
+def _list_stuck(home: Home, now: int) -> Iterator[StuckNotice]:
     from jackline.features.notify.delivery_store import PENDING, DeliveryStore
 
-    for listed in DeliveryStore(home.store()).list_stuck(limit=_MOST):
+    for listed in DeliveryStore(home.store()).list_stuck(now, limit=_MOST):
         for one in listed.deliveries:
-            if one.is_stuck:
+            if one.is_stuck(now):
                 yield StuckNotice(
                     id=one.notice_id,
                     kind=listed.notice.kind,

@@ -99,7 +99,7 @@ def _find_problems(home: Home) -> Iterator[str]:
             yield f"service {record.id} (pid {record.pid}) has died: start `jackline serve` again"
         elif is_dead is False and not _is_responding(services, record):
             yield f"service {record.id} (pid {record.pid}) does not respond: continue or restart it"
-    stuck = DeliveryStore(home.store()).list_stuck("", _MOST_STUCK)
+    stuck = DeliveryStore(home.store()).list_stuck(clock.wall_ms(), limit=_MOST_STUCK)
     pings = sum(one.is_ping for one in stuck)
     counts = (("notice", len(stuck) - pings), ("ping", pings))
     if found := " and ".join(pluralize(count, word) for word, count in counts if count):

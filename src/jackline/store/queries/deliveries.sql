@@ -97,19 +97,19 @@ WHERE :run_id = ''
 ORDER BY 2 DESC, 1 DESC LIMIT :limit
 
 -- name: stuck_outbox
--- A first attempt that is being made has not failed.
+-- A first attempt has not failed while its claim lasts.
 SELECT id, created_at, kind, 'run:' || run_id, title, body, '', '', delivered_at FROM notices
 WHERE (run_id = :run_id OR :run_id = '') AND id IN (
     SELECT notice_id FROM deliveries WHERE state = 'stuck'
     UNION SELECT notice_id FROM deliveries WHERE state = 'pending' AND attempts > 0
-        AND NOT (attempts = 1 AND claimed_until > 0 AND error = '')
+        AND NOT (attempts = 1 AND claimed_until > :at AND claimed_until <= :impossible AND error = '')
 )
 UNION ALL
 SELECT id, created_at, kind, subject, title, body, labels, priority, delivered_at FROM subject_notices
 WHERE :run_id = '' AND id IN (
     SELECT notice_id FROM deliveries WHERE state = 'stuck'
     UNION SELECT notice_id FROM deliveries WHERE state = 'pending' AND attempts > 0
-        AND NOT (attempts = 1 AND claimed_until > 0 AND error = '')
+        AND NOT (attempts = 1 AND claimed_until > :at AND claimed_until <= :impossible AND error = '')
 )
 ORDER BY 2 DESC, 1 DESC LIMIT :limit
 
@@ -135,7 +135,7 @@ ON CONFLICT (notice_id, channel) DO NOTHING
 -- name: stuck_pings
 SELECT {delivery} FROM deliveries
 WHERE channel = :channel AND (state = 'stuck' OR (state = 'pending' AND attempts > 0
-    AND NOT (attempts = 1 AND claimed_until > 0 AND error = '')))
+    AND NOT (attempts = 1 AND claimed_until > :at AND claimed_until <= :impossible AND error = '')))
 ORDER BY created_at DESC, notice_id LIMIT :limit
 
 -- name: has_open_ping
