@@ -110,6 +110,9 @@ def test_a_heartbeat_reports_stuck_notices(place: Place) -> None:
     ended = beat(place)
     assert ended.code == 1
     assert "1 notice not delivered: jackline notices --stuck" in ended.out
+    change(place, "UPDATE deliveries SET state = 'stuck'")
+    config.unlink()
+    assert beat(place).out == "", "its channel was removed"
 
 
 @pytest.mark.parametrize("wakes", [False, True])

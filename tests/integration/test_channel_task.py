@@ -16,6 +16,7 @@ from jackline.domain.records import SubjectNotice
 from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.notify.service_task import list_service_tasks
 from tests.support.ntfy_server import NtfyServer
+from tests.support.stores import by_hand
 
 
 class Context(NamedTuple):
@@ -84,6 +85,18 @@ def test_one_message_that_is_refused_stops_no_other(tmp_path: Path) -> None:
         (stuck,) = DeliveryStore(home.store()).list_notices(clock.wall_ms(), stuck_only=True)
         assert stuck.notice.id == "a"
         assert "413" in stuck.deliveries[0].error
+
+
+def test_a_service_without_channels_closes_what_a_removed_one_did_not_take(tmp_path: Path) -> None:
+    with NtfyServer() as server, open_home(tmp_path, server) as home:
+        server.fail(413)
+        add_notice(home, "a")
+        list_channel_tasks(home)[0].run(Context(home))
+        by_hand(home.store(), "UPDATE deliveries SET state = 'stuck'")
+        home.config = home.config._replace(channels={})
+        (task, _ping) = list_service_tasks(home)
+        assert task.run(Context(home)) > 0
+        assert DeliveryStore(home.store()).list_stuck(clock.wall_ms()) == []
 
 
 def test_each_channel_has_a_task_and_a_stopping_service_sends_no_more(tmp_path: Path) -> None:

@@ -73,6 +73,12 @@ def plan_deliveries(home: Home, channels: Sequence[Channel]) -> None:
     deliveries.skip_removed(home.config.channels, at)
 
 
+def close_removed(home: Home) -> None:
+    """Close the messages of channels that were removed; without channels, leave those of a server to other hosts."""
+    if home.config.channels or not home.has_database_server:
+        DeliveryStore(home.store()).skip_removed(home.config.channels, clock.wall_ms())
+
+
 # as a program
 
 

@@ -10,7 +10,7 @@ from jackline.app.service_tasks import ServiceTask
 from jackline.domain.limits import RetryPolicy, compute_backoff_ms
 from jackline.features.notify.channel_pass import ChannelPass, run_passes
 from jackline.features.notify.channel_settings import load_channels
-from jackline.features.notify.delivery import plan_deliveries
+from jackline.features.notify.delivery import close_removed, plan_deliveries
 from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.notify.senders import find_terminal
 
@@ -26,11 +26,18 @@ _REOPENING = RetryPolicy(base_ms=5_000, cap_ms=300_000)  # how long a channel th
 
 
 def list_service_tasks(home: Home) -> list[ServiceTask]:
-    """One task for each channel of the settings."""
+    """One task for each channel of the settings; without any, one that closes what is left of removed ones."""
     channels, problems = load_channels(home.config)
     home.warnings += problems
     tasks = [ServiceTask(f"notify-{channel.name}", ChannelTask(channel).run) for channel in channels]
-    return [*tasks, ServiceTask("ping", send_pings)]
+    return [*(tasks or [ServiceTask("notify", close_old_messages)]), ServiceTask("ping", send_pings)]
+
+
+def close_old_messages(context: ServiceContext) -> float:
+    """Close what is left of removed channels; the seconds until the next look."""
+    if not context.home.is_new:
+        close_removed(context.home)
+    return _IDLE_SECONDS
 
 
 def send_pings(context: ServiceContext) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline import clock
+from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed_settings
 from jackline.engine.detached import DetachedProcess
 from jackline.engine.settings import new_id
-from jackline.errors import JacklineError
+from jackline.errors import JacklineError, Refused
 from jackline.exports.task_log import append_line
 from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.pull_requests.poll_task import has_due_pull_request
@@ -68,12 +70,17 @@ def _keep_going(home: Home, out: Output) -> str:
         home.wake_services()
         return "service"
     from jackline.features.notify.after_work import deliver_after_work
+    from jackline.features.notify.delivery import close_removed
 
     at = clock.wall_ms()
     for record in ServiceStore(home.store()).list_open(clock.host_name()):
         if presence.is_dead(home.path, record.id):
             home.store().notices.add(build_death_notice(record, "start `jackline serve` again", at))
     deliver_after_work(home)
+    with suppress(Refused):  # a service closes them only with confirmed settings, too
+        refuse_unconfirmed_settings(home)
+        refuse_fresh_changes(home, home.config.loaded_at)
+        close_removed(home)
     runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
     if not (runner.has_work() or list_candidates(home, at) or has_due_pull_request(home, at)):
         return "idle"
