@@ -655,6 +655,34 @@ def test_a_crash_after_the_record_is_finished_days_later_if_the_event_is_still_t
     assert (states, len(list_prompts(home))) == ((["started"], 1) if is_open else (["failed"], 0))
 
 
+@needs_gh
+@pytest.mark.parametrize("is_paused", [True, False])
+def test_an_old_event_is_not_given_up_by_a_look_that_did_not_ask_for_it(
+    home: Home, tmp_path: Path, github: GitHubServer, is_paused: bool
+) -> None:
+    """The trigger is paused, or another service has asked GitHub in this minute."""
+    trigger = add(home, tmp_path, kind=ISSUES, repository=github.repository, label="agent", authors=("ada",))
+    github.add_issue(1, "ada", "agent")
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    clock, store = Clock(), TriggerStore(home.store())
+    with pytest.raises(Killed):
+        TriggerWatcher(home, clock, die).look()
+    clock.now += 48 * HOUR_MS
+    if is_paused:
+        store.set_paused(trigger.name, clock.now, paused=True)
+    else:
+        assert store.claim_poll([trigger.name], clock.now, clock.now + HOUR_MS)
+    TriggerWatcher(home, clock).look()
+    assert [one.state for one in store.list_deliveries("garden")] == ["claimed"]
+    clock.now += HOUR_MS
+    store.set_paused(trigger.name, clock.now, paused=False)
+    TriggerWatcher(home, clock).look()
+    assert ([one.state for one in store.list_deliveries("garden")], len(list_prompts(home))) == (["started"], 1)
+
+
 @pytest.mark.parametrize(
     ("run", "payload", "why"),
     [({"task": "no_such_task"}, "{}", "no_such_task"), ({}, '{"what": "a\\u0000b"}', "NUL")],

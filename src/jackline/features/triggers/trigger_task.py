@@ -48,7 +48,7 @@ from jackline.policy.profiles import CI
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from jackline.app.home import Home
     from jackline.app.service_tasks import ServiceContext
@@ -126,25 +126,27 @@ class TriggerWatcher:
         active = [one for one in triggers.values() if one.paused_at is None]
         if active and find_unconfirmed(self._home) is not None:  # no run is created now: leave it to another home
             return True
+        complete = set[str]()
         for trigger in active:
-            if trigger.definition.kind == WORK:
-                self._start_all(trigger, self._find_items(trigger))
-            elif trigger.definition.kind == RUN_END:
-                self._start_all(trigger, self._find_ended(trigger))
+            find = {WORK: self._find_items, RUN_END: self._find_ended}.get(trigger.definition.kind)
+            if find is not None and self._start_all(trigger, find(trigger)):
+                complete.add(trigger.name)
         on_github = [one for one in active if one.definition.kind in ON_GITHUB]
         for repository in sorted({one.definition.repository for one in on_github}):
-            self._poll(repository, [one for one in on_github if one.definition.repository == repository])
-        self._give_up_old()
+            complete |= self._poll(repository, [one for one in on_github if one.definition.repository == repository])
+        self._give_up_old(triggers.keys() - complete)
         return bool(active)
 
     # starting
 
-    def _start_all(self, trigger: Trigger, findings: Iterable[TriggerFinding]) -> None:
+    def _start_all(self, trigger: Trigger, findings: Iterable[TriggerFinding]) -> bool:
+        """Start a run for each of the findings; False if some are left to the next look."""
         started = 0
         for finding in findings:
             if started == _MOST_AT_ONCE:
-                return
+                return False
             started += self._start(trigger, finding)
+        return True
 
     def _start(self, trigger: Trigger, finding: TriggerFinding) -> bool:
         """Record a finding and create its run; False if that was done before."""
@@ -235,12 +237,14 @@ class TriggerWatcher:
         elif delivery.state == CLAIMED:
             self._store.set_delivery(delivery, STARTED, delivery.reason)
 
-    def _give_up_old(self) -> None:
-        """Fail the deliveries of which a look finds neither a run nor, a day later, the event."""
-        failing = {one.name for one in self._store.list_all() if one.problem}  # GitHub could not be asked
+    def _give_up_old(self, unsure: Collection[str]) -> None:
+        """Fail the deliveries of which a look finds neither a run nor, a day later, the event.
+
+        `unsure`: the triggers whose events this look has not seen, or not all of them.
+        """
         for delivery in self._store.list_open():
             is_old = delivery.state == CLAIMED and delivery.at < self._now() - DAY_MS
-            if is_old and delivery.trigger_name not in failing and self._home.store().runs.get(delivery.run_id) is None:
+            if is_old and delivery.trigger_name not in unsure and self._home.store().runs.get(delivery.run_id) is None:
                 self._fail(delivery, "its run was never created, and the event that should have started it is gone")
 
     def _follow_item(self, trigger: Trigger, delivery: TriggerDelivery, run: Run) -> None:
@@ -289,7 +293,7 @@ class TriggerWatcher:
 
     def _find_items(self, trigger: Trigger) -> Iterator[TriggerFinding]:
         """Pending work items of a kind; one that was released is found again, with its next attempt."""
-        for item in work_queue.list_pending(self._home, (trigger.definition.item_kind,), _MOST_AT_ONCE):
+        for item in work_queue.list_pending(self._home, (trigger.definition.item_kind,), _MOST_AT_ONCE + 1):
             yield build_item_finding(item.id, item.kind, item.payload, f"{item.id}#{item.attempts}")
 
     def _find_ended(self, trigger: Trigger) -> Iterator[TriggerFinding]:
@@ -326,27 +330,33 @@ class TriggerWatcher:
             run_id = starter.delivery.rpartition("#")[0]
         return f"{_LONGEST_CHAIN} runs have started each other already"
 
-    def _poll(self, repository: str, triggers: list[Trigger]) -> None:
-        """Ask GitHub once for all triggers of a repository, at most once a minute over all services."""
+    def _poll(self, repository: str, triggers: list[Trigger]) -> set[str]:
+        """Ask GitHub once for all triggers of a repository, at most once a minute over all services.
+
+        Returns the names of those of which every event was looked at.
+        """
         at, failures = self._now(), max(one.failures for one in triggers)
         names = [one.name for one in triggers]
         if not all(may_poll(one, at) for one in triggers):
-            return
+            return set()
         if not self._store.claim_poll(names, at, compute_next_poll(at, failures)):
-            return
+            return set()
         try:
             github = GitHubEvents(repository, read_home_environ(self._home.config))
             found = github.find(triggers)
+            complete = set[str]()
             for trigger in triggers:
-                self._start_all(trigger, self._select_allowed(trigger, github, found[trigger.name]))
+                if self._start_all(trigger, self._select_allowed(trigger, github, found[trigger.name])):
+                    complete.add(trigger.name)
         except (GitHubFailed, ConfigError) as error:
             self._note_failure(triggers, failures + 1, str(error), compute_next_poll(at, failures + 1))
-            return
+            return set()
         if github.problems:  # with some events only: the next poll is not delayed
             self._note_failure(triggers, failures + 1, github.problems[0], compute_next_poll(at, 0))
-            return
+            return set()
         for trigger in triggers:
             self._store.end_poll(trigger.name, compute_next_poll(at, 0), 0)
+        return complete
 
     def _note_failure(self, triggers: list[Trigger], failures: int, why: str, next_at: int) -> None:
         for trigger in triggers:
