@@ -85,6 +85,8 @@ def test_what_is_wrong_with_one_repository_does_not_hide_the_others(repo: Place)
     root.parent.chmod(0)
     refused = repo.type("worktree", "merge", "r", preexec_fn=obey_permissions)
     assert (refused.code, is_one_line(refused), "Permission denied" in refused.err) == (1, True, True), refused
+    planned = repo.type("worktree", "gc", "--dry-run", preexec_fn=obey_permissions)
+    assert planned.out == "r stays: its folder is damaged\n", "it is not gone"
     shutil.move(other, repo.folder / "away")
     collected = repo.type("worktree", "gc", "--all-repos", preexec_fn=obey_permissions)
     assert collected.code == 1, collected

@@ -83,7 +83,7 @@ def _keep_ready(tree: RunTree) -> list[str]:
 def _keep_damaged(tree: RunTree, tip: str) -> list[str]:
     """Keep the files of a folder that git no longer knows, as a commit after its branch or its base."""
     if not os.path.isdir(tree.row.path):
-        raise WorktreeRefused(f"{tree.row.path} is not a folder")
+        raise WorktreeRefused(f"{tree.row.path} is not a folder, or cannot be read")
     common = (tree.git.run("rev-parse", "--git-common-dir") or "").removesuffix("\n")
     if not common:
         raise WorktreeRefused(f"{tree.git.workspace} is no longer a repository: copy {tree.row.path}")

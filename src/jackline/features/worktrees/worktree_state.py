@@ -175,8 +175,12 @@ def find_folder_state(tree: RunTree) -> str:
         return NEW
     if row.host != clock.host_name():
         return ELSEWHERE
-    if not os.path.lexists(row.path):
+    try:
+        os.lstat(row.path)
+    except (FileNotFoundError, NotADirectoryError):
         return MISSING
+    except OSError:  # nothing may look at it: it is not known to be gone
+        return DAMAGED
     top = tree.here.find_top() if os.path.isdir(row.path) else ""
     return READY if top and os.path.realpath(top) == row.path else DAMAGED
 
