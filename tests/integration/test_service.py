@@ -765,6 +765,7 @@ def test_queued_runs_start_when_a_person_raises_the_budget_of_the_day(stage: Sta
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("max_usd_per_day = 0.5\n")
     stage.home.config = load_config(os.environ, os.getcwd())
+    wait_until(lambda: clock.wall_ms() > path.stat().st_ctime_ns // 1_000_000, 60)  # not changed since it is read
     stage.queue("first", {"usage": {"input": 1, "output": 1, "usd": 0.6}})
     service = stage.start()
     stage.await_event("ended", "first")
