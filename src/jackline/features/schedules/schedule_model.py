@@ -137,8 +137,8 @@ def check_expression(cron: str, zone: str, after: int) -> None:
 def iterate_due(cron: str, zone: str, after: int) -> Iterator[int]:
     """The due times after a time, in milliseconds, in order.
 
-    cronsim finds the times on the wall only: with a zone it never ends where the clocks are not moved by an hour on the
-    hour, and leaves out times where they are moved at midnight.
+    cronsim gets and finds local times without a zone, and they are mapped to it here: with a zone, cronsim never ends
+    where the clocks are not moved by an hour on the hour, and leaves out times where they are moved at midnight.
     """
     from cronsim import CronSim
 
@@ -146,12 +146,13 @@ def iterate_due(cron: str, zone: str, after: int) -> Iterator[int]:
     fields = expression.split()
     is_fixed = len(fields) == _FIELDS and not any(field.startswith("*") for field in fields[:2])
     local = to_datetime(after).astimezone(place)
-    repeated = _get_offset(local) - _get_offset(local.replace(fold=1))  # what the wall shows again, if it is now
-    last, again = after, deque[int]()
+    # How long the period is that the clocks repeat soon, if `local` is in its first pass: earlier times come again.
+    repeated = _get_offset(local) - _get_offset(local.replace(fold=1))
+    last, again = after, deque[int]()  # `again`: due times in a second pass that are not yielded yet
     for wall in CronSim(expression, local.replace(tzinfo=None, fold=0) - repeated):
         first, second = (round(wall.replace(tzinfo=place, fold=fold).timestamp()) for fold in (0, 1))
         if first > second and not is_fixed:
-            continue  # it is skipped
+            continue  # the clocks skip it
         if first < second and not is_fixed:
             again.append(second * SECOND_MS)
         due = (first if first <= second else _find_move(place, second, first)) * SECOND_MS
