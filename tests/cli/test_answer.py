@@ -91,6 +91,6 @@ def test_the_calls_of_a_run_that_has_ended_are_not_answered(place: Place) -> Non
     assert place.type("cancel", "r").code == 0
     refused = place.type("answer", "r", call["id"], "happened")
     assert (refused.code, is_one_line(refused)) == (2, True), refused
-    assert "run r is cancelled: its calls can no longer be answered" in refused.err
+    assert "run r was cancelled: its calls can no longer be answered" in refused.err
     (after,) = place.type("show", "r", "--json").json["calls"]
     assert (after["state"], after["answer"]) == ("in_doubt", "")

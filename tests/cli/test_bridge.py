@@ -45,7 +45,7 @@ def test_a_person_sends_and_reads(queued: Place) -> None:
     assert [json.loads(line) for line in lines] == queued.type("bridge", "r", "--json").rows
     assert queued.type("verify", "r").code == 0
     late = queued.type("bridge", "r", "--send", "late")
-    assert (late.code, is_one_line(late), "is succeeded" in late.err) == (2, True, True)
+    assert (late.code, is_one_line(late), "has succeeded" in late.err) == (2, True, True)
 
 
 def test_each_message_is_in_one_prompt(place: Place) -> None:

@@ -100,7 +100,7 @@ def test_bad_input_is_one_line_and_changes_nothing(blocked: Place, words: tuple[
 def test_an_ended_run_keeps_its_findings(blocked: Place) -> None:
     assert blocked.type("cancel", ID).code == 0
     refused = blocked.type("findings", ID, "--dismiss", "F1", "--reason", "x")
-    assert (refused.code, "run blocked is cancelled: its findings no longer have an effect" in refused.err) == (
+    assert (refused.code, "run blocked was cancelled: its findings no longer have an effect" in refused.err) == (
         2,
         True,
     ), refused

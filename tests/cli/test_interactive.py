@@ -118,7 +118,7 @@ def failed(place: Place) -> None:
 def test_a_resume_is_agreed_to(place: Place, typed: bytes) -> None:
     failed(place)
     terminal = Terminal(place, "resume", "r")
-    say(terminal, f"run r is failed. {GO_ON}", typed)
+    say(terminal, f"run r has failed. {GO_ON}", typed)
     assert code_of(terminal) == 0
     assert state(place) == "succeeded"
 

@@ -166,7 +166,7 @@ def test_a_started_run_cannot_be_held(place: Place) -> None:
     assert place.play(SAY, words=("--run-id", "r")).code == 0
     ended = place.type("hold", "r")
     assert (ended.code, is_one_line(ended)) == (2, True), ended
-    assert "run r is succeeded: only a run that has not started can be held or released" in ended.err
+    assert "run r has succeeded: only a run that has not started can be held or released" in ended.err
 
 
 # one run for each line

@@ -346,7 +346,7 @@ def test_a_cancel_leaves_no_call_under_way_and_tells_what_stays_in_doubt(store: 
     (notice,) = store.records.list_notices("run-1")
     assert notice.body == "2 effects stay in doubt: jackline receipts run-1"
     assert (store.verify.check_all(), store.verify.verify_run("run-1").problems) == ([], ())
-    with pytest.raises(Refused, match="run-1 is cancelled: its calls can no longer be answered"):
+    with pytest.raises(Refused, match="run-1 was cancelled: its calls can no longer be answered"):
         store.approvals.answer("run-1", "mail", "happened", AT + 30)
 
 

@@ -202,7 +202,7 @@ def test_a_message_is_redacted_cleaned_and_an_event_of_the_run(store: Store, bri
 def test_a_run_that_has_ended_is_only_read(store: Store, bridge: BridgeStore) -> None:
     send(bridge, "early")
     store.leases.write_change(claimed(store), RunChange(AT, status=RunStatus(RunState.FAILED)))
-    with pytest.raises(Refused, match="is failed: its messages can be read, but none can be sent"):
+    with pytest.raises(Refused, match="has failed: its messages can be read, but none can be sent"):
         send(bridge, "late")
     bridge.join(RUN, "late-one", AT)
     run = store.runs.get(RUN)

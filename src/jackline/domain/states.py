@@ -31,6 +31,12 @@ class RunState(StrEnum):
 
 TERMINAL = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED})
 ACTIVE = frozenset({RunState.QUEUED, RunState.RUNNING, RunState.WAITING})
+_ENDINGS = {RunState.SUCCEEDED: "has succeeded", RunState.FAILED: "has failed", RunState.CANCELLED: "was cancelled"}
+
+
+def format_run_state(state: RunState) -> str:
+    """What a run is or has done, in a sentence whose subject is the run."""
+    return _ENDINGS.get(state, f"is {state}")
 
 
 class WaitReason(OpenWord):

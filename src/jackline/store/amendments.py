@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.amendment import amend_spec, list_spec_changes
 from jackline.domain.events import PERSON, Fact
 from jackline.domain.records import Call, Message, Run
-from jackline.domain.states import Phase, RunState
+from jackline.domain.states import Phase, RunState, format_run_state
 from jackline.errors import Refused
 from jackline.named import stored_dict
 from jackline.policy.agreements import is_agreed, is_rule_allowed, load_parts
@@ -48,7 +48,7 @@ class Amendments(StorePart):
         run = self._lock_run(statements, run_id)
         if run.status.state in _OVER:
             fork = f"`jackline fork {run_id} PROMPT` starts a new run from it"
-            raise Refused(f"run {run_id} is {run.status.state} and cannot be changed: {fork}")
+            raise Refused(f"run {run_id} {format_run_state(run.status.state)} and cannot be changed: {fork}")
         refuse_claim(statements, run, {"id": run_id, **statements.clock()}, dead)
         statements.run("reset_windows", {"id": run_id})
         facts, records = _write_message(statements, run_id, amendment.message, at)

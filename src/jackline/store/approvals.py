@@ -6,7 +6,7 @@ from jackline.crash_points import crash_point
 from jackline.domain.call_gate import ALWAYS, APPROVALS, NOT_NOW, can_approve_always
 from jackline.domain.events import PERSON, Fact
 from jackline.domain.records import Call, Lease, Receipt, Run
-from jackline.domain.states import TERMINAL, CallClass, CallState, Decision, RunState, WaitReason
+from jackline.domain.states import TERMINAL, CallClass, CallState, Decision, RunState, WaitReason, format_run_state
 from jackline.domain.transitions import next_run
 from jackline.errors import Refused
 from jackline.store import ledger_events, rows
@@ -191,7 +191,7 @@ def _has_unanswered(statements: Statements, run: Run) -> bool:
 def _explain_ended(run: Run) -> str:
     if run.status.state is RunState.FAILED:
         return f"run {run.id} has failed: resume it, and answer when it asks again"
-    return f"run {run.id} is {run.status.state}: its calls can no longer be answered"
+    return f"run {run.id} {format_run_state(run.status.state)}: its calls can no longer be answered"
 
 
 def _explain_refusal(call: Call, verdict: str, *, asked: bool, forced: bool) -> str:

@@ -9,7 +9,7 @@ from jackline.crash_points import crash_point
 from jackline.domain.events import ENGINE, Fact
 from jackline.domain.records import Lease, Owner, Run, RunStatus
 from jackline.domain.run_totals import LOST
-from jackline.domain.states import TERMINAL, Failure, Phase, Role, RunState, StepKind
+from jackline.domain.states import TERMINAL, Failure, Phase, Role, RunState, StepKind, format_run_state
 from jackline.domain.transitions import RUN, next_run, run_sources
 from jackline.errors import Busy, CancelWanted, Fenced, Overtaken, QuestionsAnswered, Refused, SessionTaken
 from jackline.store import redaction, rows
@@ -228,7 +228,7 @@ def refuse_claim(statements: Statements, run: Run, values: dict[str, object], de
         names = ", ".join(run.spec.unknown)
         raise Refused(f"run {run.id} was created by a newer jackline and has settings unknown to this one: {names}")
     if state not in run_sources("claim"):
-        raise Refused(f"run {run.id} is {state} and cannot be resumed: fork it")
+        raise Refused(f"run {run.id} {format_run_state(state)} and cannot be resumed: fork it")
     if state is not RunState.RUNNING or dead == run.status.attempt:
         return
     over = statements.one("lease_over", values)

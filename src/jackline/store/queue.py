@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import ENGINE, PERSON, Fact
-from jackline.domain.states import RunState, WaitReason
+from jackline.domain.states import RunState, WaitReason, format_run_state
 from jackline.errors import NotStartable, Refused
 from jackline.store import rows
 from jackline.store.driver import RetryTransaction, Row, Statements, clean
@@ -148,8 +148,8 @@ class RunQueue(StorePart):
             run = self._lock_run(statements, run_id)
             row = statements.one("queue_entry", {"run_id": run.id})
             if run.status.state is not RunState.QUEUED or run.status.attempt:
-                state = run.status.state
-                raise Refused(f"run {run.id} is {state}: only a run that has not started can be held or released")
+                state = format_run_state(run.status.state)
+                raise Refused(f"run {run.id} {state}: only a run that has not started can be held or released")
             if row is None:
                 raise Refused(f"run {run.id} is not in the queue: the command that created it starts it")
             if (QueueEntry(*row).held_at is None) == (held_at is None):

@@ -9,7 +9,7 @@ from jackline.domain.events import PERSON, Event, Fact
 from jackline.domain.records import Message, Run
 from jackline.domain.review import DISMISSED, OPEN, RoundResult, decide_round, describe_blocking, find_blocking
 from jackline.domain.review_records import Finding, Iteration, Verdict
-from jackline.domain.states import Failure, Phase, RunState, WaitReason
+from jackline.domain.states import Failure, Phase, RunState, WaitReason, format_run_state
 from jackline.errors import NotFound, Refused
 from jackline.store import rows
 from jackline.store.driver import clean
@@ -91,7 +91,7 @@ class Reviews(StorePart):
 
         run = self._lock_run(statements, run_id)
         if run.status.state in {RunState.SUCCEEDED, RunState.CANCELLED}:
-            raise Refused(f"run {run_id} is {run.status.state}: its findings no longer have an effect")
+            raise Refused(f"run {run_id} {format_run_state(run.status.state)}: its findings no longer have an effect")
         self._refuse_busy(statements, run, run_id)
         known = {finding.id: finding for finding in _read_findings(statements, run_id)}
         dismissed = [

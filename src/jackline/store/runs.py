@@ -9,7 +9,7 @@ from jackline.domain.agent_ref import MARK
 from jackline.domain.events import ENGINE, GENESIS, PERSON, Fact
 from jackline.domain.ids import as_number, repository_id
 from jackline.domain.records import Repository, Run, RunStatus
-from jackline.domain.states import TERMINAL, CallClass, CallState, RunState, WaitReason
+from jackline.domain.states import TERMINAL, CallClass, CallState, RunState, WaitReason, format_run_state
 from jackline.errors import Conflict, Refused
 from jackline.named import NamedTuple
 from jackline.store import rows
@@ -97,7 +97,7 @@ class RunStore(StorePart):
         run = self._lock_run(statements, run_id)
         state = run.status.state
         if state in TERMINAL:
-            raise Refused(f"run {run_id} is {state} already: there is nothing to cancel")
+            raise Refused(f"run {run_id} {format_run_state(state)}: there is nothing to cancel")
         if state is not RunState.RUNNING:
             end = IdleEnd(at=at, notice_id=notice_id, detail=run.status.detail, data={"by": "request"}, actor=PERSON)
             return self.end_idle(statements, run, end)

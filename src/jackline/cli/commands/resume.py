@@ -18,7 +18,7 @@ from jackline.cli.run_choice import find_resumable_run
 from jackline.clock import wall_ms
 from jackline.domain.amendment import suggest_totals
 from jackline.domain.ids import repository_id
-from jackline.domain.states import EXIT_INTERRUPTED, EXIT_PERSON, RunState, WaitReason
+from jackline.domain.states import EXIT_INTERRUPTED, EXIT_PERSON, RunState, WaitReason, format_run_state
 from jackline.domain.task import INTERACTIVE
 from jackline.errors import JacklineError, Refused, StoreError, UsageError
 from jackline.formatting import format_line, format_local, pluralize
@@ -72,7 +72,9 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
         run = home.amend(run, amendment)
     match run.status.state:
         case RunState.CANCELLED:
-            raise Refused(f"run {run.id} is cancelled and cannot be resumed: `jackline fork {run.id}` starts a new one")
+            raise Refused(
+                f"run {run.id} was cancelled and cannot be resumed: `jackline fork {run.id}` starts a new one"
+            )
         case RunState.SUCCEEDED:
             # A supervisor killed after its last write may have left the files unwritten.
             if not home.is_archived(run):
@@ -172,4 +174,4 @@ def _is_confirmed(run: Run, home: Home, out: Output) -> bool:
         return True
     forced = home.store().calls.list_forced(run.id)
     repeated = f" {pluralize(len(forced), 'call')} will be repeated first." if forced else ""
-    return prompts.ask_confirmation(f"run {run.id} is {run.status.state}.{repeated} Continue?", out)
+    return prompts.ask_confirmation(f"run {run.id} {format_run_state(run.status.state)}.{repeated} Continue?", out)

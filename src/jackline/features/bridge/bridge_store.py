@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.events import Fact
-from jackline.domain.states import TERMINAL
+from jackline.domain.states import TERMINAL, format_run_state
 from jackline.errors import Refused, UsageError
 from jackline.features.bridge.bridge_message import (
     ALL,
@@ -179,7 +179,8 @@ class BridgeStore(StorePart):
         if known is not None:
             return _refuse_other_message(BridgeMessage(*known), recipient, new), False
         if run.status.state in TERMINAL:
-            raise Refused(f"run {run.id} is {run.status.state}: its messages can be read, but none can be sent")
+            ended = format_run_state(run.status.state)
+            raise Refused(f"run {run.id} {ended}: its messages can be read, but none can be sent")
         everyone = [*seats, *members, PERSON]
         if recipient == sender:
             raise UsageError(f"you are {sender}: send to another one of {', '.join((*everyone, ALL))}")
