@@ -141,8 +141,17 @@ def test_a_missing_variable_is_reported_before_the_agent_starts(birds: Place) ->
     del birds.environ["SPARE_KEY"]
     ended = birds.type("run", "sing", "--agent", "finch@spare", "--json")
     assert (ended.code, ended.json["failure"]) == (13, "unavailable")
-    assert "[accounts.finch.spare] FINCH_KEY: the variable SPARE_KEY is not set" in ended.json["detail"]
+    assert "FINCH_KEY in [accounts.finch.spare]: the variable SPARE_KEY is not set" in ended.json["detail"]
     assert not (birds.repository / "seen-spare.txt").exists()
+
+
+def test_a_missing_file_with_a_key_is_named(birds: Place) -> None:
+    """The path is not redacted, although it follows the name of a secret variable."""
+    missing = birds.repository / "team-2.key"
+    tables = TABLES.replace("FINCH_MORE", "FINCH_API_KEY")
+    configure(birds, f"{tables}[accounts.finch.team]\nFINCH_API_KEY = {{ file = '{missing}' }}\n")
+    ended = birds.type("run", "sing", "--agent", "finch@team", "--json")
+    assert f"FINCH_API_KEY in [accounts.finch.team]: {missing} cannot be read" in ended.json["detail"]
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,8 @@ def read_account(config: Config, declaration: Declaration, environ: Mapping[str,
             raise ConfigError(
                 f"{where} {variable} is not a variable of {declaration.agent}: use {known}, or {ENV_FILE}"
             )
-        found[variable] = _read_value(value, environ, f"{where} {variable}")
+        # Right after the name and a colon, the path of its file would be redacted as the value of a key.
+        found[variable] = _read_value(value, environ, f"{variable} in {where}")
     return found
 
 
