@@ -48,7 +48,7 @@ def test_from_the_run_to_the_merge_and_the_removal(repo: Place) -> None:
     assert (merged.code, "merged jackline/r into main (fast-forward" in merged.out) == (0, True), merged
     assert (repo.repository / "a").read_text() == "one\ntwo\n"
     assert "already" in type_(repo, "merge", "#1").out
-    assert "would remove r (main)" in type_(repo, "gc", "--dry-run").out
+    assert "would remove r: in main" in type_(repo, "gc", "--dry-run").out
     assert find_root(repo).is_dir()
     assert type_(repo, "gc", "--json").json["removed"] is True
     assert not find_root(repo).exists()
@@ -71,7 +71,7 @@ def test_a_folder_that_cannot_be_read_is_not_taken_for_empty(repo: Place, name: 
     assert kept.out == f"r stays: {folder} cannot be read: Permission denied\n", kept
     folder.chmod(0o500)
     removed = repo.type("worktree", "gc", preexec_fn=obey_permissions)
-    assert removed.out == ("removed r (main)\n" if "/" in name else f"r stays: not committed: {name}/mine\n"), removed
+    assert removed.out == ("removed r: in main\n" if "/" in name else f"r stays: not committed: {name}/mine\n"), removed
     assert folder.exists() == ("/" not in name)
 
 
@@ -95,7 +95,7 @@ def test_what_is_wrong_with_one_repository_does_not_hide_the_others(repo: Place)
     listed = type_(repo, "list", "--all-repos", "--json")
     assert [(row["name"], row["folder"]) for row in listed.rows] == [("r", "ready"), ("second", "damaged")], listed
     collected = type_(repo, "gc", "--all-repos")
-    assert (collected.code, collected.out) == (0, "removed r (main)\nsecond stays: its folder is damaged\n")
+    assert (collected.code, collected.out) == (0, "removed r: in main\nsecond stays: its folder is damaged\n")
 
 
 def test_a_manifest_and_show_name_it(repo: Place) -> None:
@@ -269,7 +269,7 @@ def test_a_worktree_that_was_merged_into_another_branch_is_removed(repo: Place) 
     assert "r stays: not merged into any branch" in type_(repo, "gc").out
     assert type_(repo, "merge", "r", "--into", "main").code == 0
     assert type_(repo, "list", "--json").json["merged"] == "main"
-    assert "removed r (main)" in type_(repo, "gc").out
+    assert "removed r: in main" in type_(repo, "gc").out
     assert git(repo, "log", "-1", "--format=%s", "main") == "second"
 
 

@@ -309,7 +309,7 @@ def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) ->
             text = f"{tree.row.name} stays: {error}"
         else:
             row |= {"removed": not dry_run, "reason": f"in {plan.merged}" if plan.tip else plan.merged}
-            text = f"{'would remove' if dry_run else 'removed'} {tree.row.name} ({plan.merged})"
+            text = f"{'would remove' if dry_run else 'removed'} {tree.row.name}: {row['reason']}"
             if plan.keeps_commits:
                 text += f"; its commits stay at refs/jackline/{tree.run.id}/branch"
         if out.json:
