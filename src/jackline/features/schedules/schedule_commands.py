@@ -18,6 +18,7 @@ from jackline.features.schedules.schedule_model import (
     CLAIMED,
     ENDED,
     LONGEST_NAME,
+    NOT_WANTED,
     ONCE,
     OVERDUE,
     OVERLAP,
@@ -82,7 +83,8 @@ def _configure_add(add: CommandParser) -> None:
     add.add_argument(
         "--overlap",
         choices=OVERLAP,
-        help="if the run of an earlier fire has not ended: skip the fire, queue it, or cancel the run (default skip)",
+        help="if the run of an earlier fire has not ended: skip the fire, queue it, or cancel the run (default skip; "
+        "with --catch-up all only queue)",
     )
     add.add_argument("--only-if", metavar="CMD", help="start only if this command succeeds in the workspace")
     add.add_argument("--expect", metavar="TIME", help="report a run that has not ended this long after its due time")
@@ -256,7 +258,9 @@ def _run_now(args: Namespace, home: Home, out: Output) -> int:
     elif fire.state == CLAIMED:
         out.print_note(f"jackline: {make_printable(fire.reason or 'waits for an earlier fire of this schedule')}")
     elif not is_started:
-        out.print_note(f"jackline: {fire.state}: {make_printable(fire.reason)}")
+        why = make_printable(fire.reason) or fire.state
+        failed = "the command of --only-if failed: " if fire.state == NOT_WANTED else ""
+        out.print_note(f"jackline: no run was started: {failed}{why}")
     else:
         out.print_line(fire.run_id)
         if not home.has_service():
