@@ -128,7 +128,7 @@ def test_a_limit_a_reboot_and_an_answer_from_the_phone_end_in_one_push(set_stage
     assert 0 < shown["cost_usd"] <= BUDGET_USD
     assert len(stage.git("log", "--format=%s", "--grep", "Grow a tree").splitlines()) == 1
     titles = [message["title"] for message in ntfy.list_messages(NOTICES)]
-    for event in ("limit", "approval", "answer taken", "succeeded"):
+    for event in ("limit", "approval", "answer accepted", "succeeded"):
         assert sum(event in title for title in titles) == 1, (event, titles)
     assert sum("claude@work/adhoc" in title for title in titles) == 3, titles
     assert stage.type("verify", RUN).code == 0

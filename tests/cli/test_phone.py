@@ -44,7 +44,7 @@ def test_a_button_lets_the_run_continue_in_the_service_with_one_effect(phone_pla
     assert [action["label"] for action in message["actions"]] == ["Allow", "Deny"]
     ntfy.press(message, "Allow")
     ntfy.press(message, "Allow")
-    ntfy.wait_for_message(NOTICES, "answer taken")
+    ntfy.wait_for_message(NOTICES, "answer accepted")
     ntfy.wait_for_message(NOTICES, "answer came too late")
     ntfy.wait_for_message(NOTICES, "succeeded")
     service.send_signal(signal.SIGTERM)

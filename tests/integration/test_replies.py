@@ -216,7 +216,7 @@ def test_a_button_approves_and_what_became_of_it_is_published(house: House) -> N
     house.ntfy.press(message, "Allow")
     wait_until(is_answered(home))
     house.deliver()
-    outcome = house.ntfy.wait_for_message(NOTICES, "answer taken")
+    outcome = house.ntfy.wait_for_message(NOTICES, "answer accepted")
     assert "'allow' for mail of run run-1" in outcome["message"]
     house.ntfy.press(message, "Deny")
     wait_until(lambda: len(home.store().notices.list_newest()) == 2)

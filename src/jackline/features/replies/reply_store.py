@@ -183,7 +183,7 @@ class ReplyStore(StorePart):
         if reply.is_button and not is_signed(secret, instance, code, reply):
             return ReplyOutcome(UNKNOWN, "The button was not made by this home, or was changed.")
         if code.used_at is not None:
-            return ReplyOutcome(LATE, f"Its code was used already, for '{code.verdict}'.", code)
+            return ReplyOutcome(LATE, f"Its code has already been used, for '{code.verdict}'.", code)
         if at >= code.expires_at:
             return ReplyOutcome(LATE, f"Its code expired at {format_local(code.expires_at, at)}.", code)
         apply = self._answer_item if code.item_id else self._answer_call
@@ -237,7 +237,7 @@ class ReplyStore(StorePart):
     ) -> None:
         """Publish the result of a reply, on its channel only."""
         titles = {
-            TAKEN: "answer taken",
+            TAKEN: "answer accepted",
             LATE: "answer came too late",
             UNKNOWN: "reply not understood",
             REFUSED: "answer not permitted",
