@@ -231,7 +231,7 @@ KEYS = (
     SettingKey(
         name="setup_timeout",
         default=600.0,
-        help="how many seconds that command may take",
+        help="how many seconds the set-up command of a worktree may take",
         project=False,
         least=0.1,
     ),
