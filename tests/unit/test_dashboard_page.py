@@ -260,7 +260,7 @@ def test_what_works_unattended() -> None:
     assert "| 78 | 2 | 2026-11-16 08:00:00 | **died** |" in section(text, "Services")
     assert "None runs" not in text
     alone = UnattendedStatus(services=[ServiceLine("s2", "host", 78, 2, AT - HOUR, died=True)])
-    assert "None runs: nothing starts queued" in render_dashboard(Dashboard(AT, unattended=alone))
+    assert "None is running: nothing starts queued" in render_dashboard(Dashboard(AT, unattended=alone))
     assert "| paused |" in section(text, "Schedules")
     assert "| `claude@work` | limit | 2026-11-16 10:00:00 |" in text
     assert "| 3 attempts | gave up |" in section(text, "Notices that were not delivered")

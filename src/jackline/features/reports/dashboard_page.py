@@ -122,7 +122,7 @@ def render_dashboard(board: Dashboard) -> str:
     head = [
         "# Dashboard",
         "",
-        f"As of {format_utc(board.at)} UTC, as all times here. Updated at every change.",
+        f"As of {format_utc(board.at)} UTC; all times are in UTC. Updated at every change.",
         "",
     ]
     if board.note:

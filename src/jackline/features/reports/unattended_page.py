@@ -108,7 +108,7 @@ def _render_services(shown: UnattendedStatus) -> Iterator[str]:
     if rows:
         yield from format_table("service|host|pid|slots|since|state", rows)
     if all(one.died for one in shown.services):
-        yield from ("None runs: nothing starts queued or waiting runs until `jackline serve` runs.", "")
+        yield from ("None is running: nothing starts queued or waiting runs until `jackline serve` runs.", "")
 
 
 def _render_schedules(shown: UnattendedStatus) -> Iterator[str]:
