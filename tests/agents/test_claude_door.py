@@ -168,7 +168,7 @@ def test_a_person_who_says_no_is_heard_by_the_model(set_stage: SetStage) -> None
     ended = stage.type("answer", RUN, call, "deny", "--resume")
     assert ended.code == 0, ended
     assert stage.outbox == []
-    assert "denied by a person" in stage.model.wait(2)[-1].text
+    assert "approval was denied" in stage.model.wait(2)[-1].text
 
 
 @pytest.mark.full

@@ -77,8 +77,8 @@ def test_a_denied_call_is_not_made_and_the_agent_learns_it(place: Place) -> None
     call = ask(place)
     assert place.type("answer", "r", call, "deny").code == 0
     assert resume(place).code == 0
-    assert calls(place, "state", "reason")[1] == ("denied", f"denied by a person (call {call})")
-    assert "A person decided to skip:\n- send" in told(place)
+    assert calls(place, "state", "reason")[1] == ("denied", f"approval was denied (call {call})")
+    assert "Approval was denied; do not do:\n- send" in told(place)
     assert outbox(place) == []
 
 
@@ -110,6 +110,7 @@ def test_silence_is_an_answer_after_the_time(place: Place, answer: str, sent: li
     assert resume(place).code == 0
     assert outbox(place) == sent
     assert calls(place, "answer")[0] == (answer,)
+    assert "person" not in f"{told(place)} {calls(place, 'reason')[1]}"  # none has answered
     events = place.type("logs", "r", "--events", "--json").rows
     assert [row["data"]["by"] for row in events if row["kind"] == "call.answered"] == ["timeout"]
     late = place.type("answer", "r", call, "allow")

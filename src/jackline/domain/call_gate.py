@@ -268,10 +268,12 @@ def _decide_by_earlier(call: Call) -> Admission | None:
                 "do not make it again now, continue with the rest of the task"
             )
             return Admission(Decision.DENY, reason, original=call.id)
-        case _, "skip" | "deny":
-            return Admission(Decision.DENY, f"denied by a person (call {call.id})", original=call.id)
+        case _, "skip":
+            return Admission(Decision.DENY, f"a person decided to skip it (call {call.id})", original=call.id)
+        case _, "deny":  # by a person, or because no one answered in time
+            return Admission(Decision.DENY, f"approval was denied (call {call.id})", original=call.id)
         case CallState.DENIED, "allow" | "always":
-            return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", original=call.id)
+            return Admission(Decision.ALLOW, f"approval was given (call {call.id})", original=call.id)
         case CallState.VOID, _:
             return Admission(Decision.ALLOW, f"call {call.id} is known not to have happened", original=call.id)
         case CallState.FAILED, _:
@@ -334,10 +336,10 @@ def _decide_repeatable(intent: Intent, history: History) -> Admission:
         return Admission(Decision.ALLOW)
     for call in history.same_key:
         if call.answer == "deny":
-            return Admission(Decision.DENY, f"denied by a person (call {call.id})", original=call.id)
+            return Admission(Decision.DENY, f"approval was denied (call {call.id})", original=call.id)
         # Without the question it needed no approval, so that it was allowed before says nothing.
         if call.answer in APPROVALS or (call.decision is Decision.ALLOW and not intent.question):
-            return Admission(Decision.ALLOW, f"approved by a person (call {call.id})", original=call.id)
+            return Admission(Decision.ALLOW, f"approval was given (call {call.id})", original=call.id)
     if intent.question:
         return Admission(Decision.ASK, intent.question, original=intent.question_about)
     return _decide_by_rule(intent, history)

@@ -89,8 +89,10 @@ def build_resume_prompt(
     lines += _section(_KEPT, [f"{ref} (before {_shorten(call)})" for call in calls for ref in find_kept_refs(call)])
     aside = [call for call in calls if call.answer == NOT_NOW]
     lines += _section("Not allowed now; continue with the rest of the task:", [_shorten(one) for one in aside])
-    skipped = [call for call in calls if call.answer in {"skip", "deny"}]
+    skipped = [call for call in calls if call.answer == "skip"]
     lines += _section("A person decided to skip:", [_shorten(one) for one in skipped])
+    denied = [call for call in calls if call.answer == "deny"]  # by a person, or because no one answered in time
+    lines += _section("Approval was denied; do not do:", [_shorten(one) for one in denied])
     for title, items in sections:
         lines += _section(title, list(items))
     return "\n".join(lines)
