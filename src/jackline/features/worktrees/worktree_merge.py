@@ -313,7 +313,8 @@ def _prove(tree: RunTree, place: _TemporaryWorktree, content: str, commit: str) 
 
 def _refuse_failure(what: str, result: CommandResult) -> None:
     if result.timed_out or result.exit_code != 0:
-        raise WorktreeRefused(f"{what} of the merged files {describe_end(result)}; nothing was changed")
+        ended = f"{what} of the merged files {describe_end(result)}; nothing was changed"
+        raise WorktreeRefused(f"{ended}: correct it on the branch, or use --no-proof")
 
 
 # the move of the target
