@@ -113,6 +113,16 @@ def test_a_run_without_reviews(place: Place) -> None:
     assert "has no reviews" in ended.err
 
 
+def test_a_run_whose_reviewer_gave_no_verdict_says_what_it_waits_for(place: Place) -> None:
+    unclear = RunStatus(RunState.WAITING, WaitReason.HUMAN, goal=Phase.REVIEWING, detail="codex gave no clear verdict")
+    with open_home(str(place.home), place.environment()) as home:
+        store, where = home.store(create=True), str(place.repository)
+        made(store, ID, spec={"workspace": where, "review": ("codex",), "agent": "claude"}, repository=where)
+        store.leases.write_change(claimed(store, ID), RunChange(AT, (Fact("run.waiting"),), unclear))
+    ended = place.type("findings", ID)
+    assert (ended.code, ended.err) == (0, f"run {ID} has no verdict yet\n  codex gave no clear verdict\n")
+
+
 def test_other_commands_show_the_reviews(blocked: Place) -> None:
     shown = blocked.type("show", ID).out
     for words in (

@@ -8,7 +8,9 @@ from jackline.cli import review_text, status_text
 from jackline.cli.parser import NEWEST_HELP
 from jackline.cli.run_choice import find_run
 from jackline.cli.run_json import run_to_json, to_json_values
+from jackline.domain.states import RunState
 from jackline.errors import UsageError
+from jackline.formatting import make_printable
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -62,7 +64,9 @@ def _list(home: Home, run: Run, out: Output) -> int:
         for line in review_text.format_finding(finding, out):
             out.print_line(line)
     if not verdicts and not findings:
-        out.print_note(f"run {run.id} has no reviews")
+        out.print_note(f"run {run.id} has {'no verdict yet' if run.spec.review else 'no reviews'}")
+        if run.spec.review and run.status.state is RunState.WAITING:  # such as for a decision about an unclear answer
+            out.print_note(f"  {make_printable(run.status.detail)}")
     for line in review_text.list_review_steps(home, run, out)[1:]:
         out.print_note(line)
     return 0
