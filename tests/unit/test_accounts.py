@@ -111,7 +111,7 @@ def test_what_an_account_cannot_read_makes_it_unavailable(user: Path) -> None:
     (user / "key").write_text(KEY)  # open to others
     config = configured(user, '[accounts.claude.work]\nANTHROPIC_API_KEY = { file = "~/key" }\n')
     (user / "key").chmod(0o644)
-    with pytest.raises(AgentUnavailable, match=r"\[accounts.claude.work\] ANTHROPIC_API_KEY: .*chmod 600") as caught:
+    with pytest.raises(AgentUnavailable, match=r"ANTHROPIC_API_KEY in \[accounts.claude.work\]: .*chmod 600") as caught:
         environment.read_agent_environ(config, registry.load_adapter("claude@work").declaration)
     assert KEY not in str(caught.value)
 
