@@ -55,9 +55,9 @@ unit: $(VENV)/.dev
 test: $(VENV)/.dev ## all tests but the long ones
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not full"
 
-# Two at a time: a test of eight processes that fight for one database brings its own load.
+# Three at a time: most tests of real CLIs wait, and a test of eight processes that fight for one database brings its own load.
 test-full: $(VENV)/.dev ## the long tests only
-	@$(BIN)/pytest -n 2 --dist worksteal -m full
+	@$(BIN)/pytest -n 3 --dist worksteal -m full
 
 # NAMES="lease fence" runs only the mutants whose names contain one of these words.
 mutants: $(VENV)/.dev ## remove one guard after the other in a copy of the tree: do the tests notice?
