@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -302,6 +305,29 @@ def test_an_address_that_answers_nothing_is_told_at_once() -> None:
     with pytest.raises(StoreUnavailable, match=r"cannot be reached: postgresql://me@127\.0\.0\.1:1/x") as caught:
         open_store("postgresql://me:hunter2@127.0.0.1:1/x", create=False)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_first_connection_that_takes_too_long_is_tried_once_more(postgres_database: str, tmp_path: Path) -> None:
+    """A service that is suspended while it starts would else end with an error."""
+    server = PostgresDriver(postgres_database)
+    parts = server._address.parts
+    server.close()
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:  # which answers nothing
+        path = tmp_path / ".s.PGSQL.5432"
+        listener.bind(str(path))
+        listener.listen()
+
+        def replace_listener() -> None:
+            select.select([listener], [], [])  # the first connection is waiting
+            path.unlink()
+            path.symlink_to(f"{parts['host']}/.s.PGSQL.5432")
+
+        with ThreadPoolExecutor(1) as pool:
+            replaced = pool.submit(replace_listener)
+            address = f"postgresql://{parts['user']}@/{parts['dbname']}?host={tmp_path}&connect_timeout=2"
+            with contextlib.closing(PostgresDriver(address)) as driver:
+                assert driver.version()
+            replaced.result()
 
 
 def test_an_address_that_cannot_be_read_is_not_repeated() -> None:

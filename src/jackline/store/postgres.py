@@ -139,7 +139,7 @@ class PostgresDriver:
         self._lock = threading.RLock()
         self._event: Values | None = None  # the last one that the current transaction has written
         try:
-            self._connection = self._connect()
+            self._connection = self._connect_twice()
         except psycopg.Error as error:
             raise self._translate(error) from error
 
@@ -282,6 +282,13 @@ class PostgresDriver:
         connection.execute(_SESSION, {"read_only": "on" if self._read_only else "off"})
         _UNREACHABLE.pop(self._text, None)
         return connection
+
+    def _connect_twice(self) -> psycopg.Connection[Row]:
+        """Connect; after a timeout once more, because a process that was suspended meanwhile finds its time over."""
+        try:
+            return self._connect()
+        except sql_errors.ConnectionTimeout:
+            return self._connect()
 
     # schema
     def version(self) -> int:
