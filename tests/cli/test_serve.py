@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -25,6 +26,15 @@ import sys
 from jackline import clock
 clock.boot_id = lambda: "another boot"
 from jackline.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+# A service that soon gives up what does not answer.
+IMPATIENT = """
+import sys
+from jackline.cli.main import main
+from jackline.features.service import serve_command
+serve_command._STOP_SECONDS = 0.5
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -134,6 +144,34 @@ def test_a_drain_lets_runs_end_and_takes_no_new_one(place: Place) -> None:
     assert service.wait(60) == 0
     assert show(place)["state"] == "succeeded"
     assert show(place, "two")["state"] == "queued"
+
+
+@pytest.mark.postgres
+def test_a_database_that_keeps_silent_does_not_keep_a_service_alive(place: Place, postgres_database: str) -> None:
+    """Its connections stay open and get no answer; a run is taken up by the next service."""
+    import psycopg
+
+    place.environ["JACKLINE_DATABASE"] = postgres_database
+    service = place.python(IMPATIENT, "serve", "--json", environ={"JACKLINE_GRACE_SECONDS": "0.1"})
+    assert read_event(service)["event"] == "started"
+    enqueue(place, *wait_step(place))
+    place.wait_for("one.begun")
+    with psycopg.connect(postgres_database, autocommit=True) as connection:
+        query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        pids = [pid for (pid,) in connection.execute(query)]
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        service.send_signal(signal.SIGTERM)
+        assert "does not answer" in read_event(service, "problem")["error"]
+        assert service.wait(60) == 1
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    place.let_go("one.go")
+    ended = place.type("serve", "--once", "--json")
+    assert (ended.code, show(place)["state"]) == (0, "succeeded"), ended
 
 
 def test_a_second_signal_ends_the_drain(place: Place) -> None:

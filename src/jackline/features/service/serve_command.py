@@ -7,7 +7,7 @@ import os
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from jackline import clock
 from jackline.cli.signals import SignalListener
@@ -27,6 +27,8 @@ INSIDE_RUN = ()
 NEEDS_PROJECT = False  # each run has the settings of its project
 _PROBLEMS = frozenset({"problem", "cannot_start", "held", "died"})
 _SIGNALLED, _RUN_LEFT, _FINISHED = "signalled", "run left", "finished"
+_STOP_SECONDS = 25.0  # after the drain and the grace period; a little less than systemd waits
+_LAST_WORDS_SECONDS = 1.0
 
 
 def configure(parser: CommandParser) -> None:
@@ -64,12 +66,18 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
     refuse_fresh_changes(home, home.config.loaded_at)
     diagnostics.start_log(home)
     events: queue.SimpleQueue[str] = queue.SimpleQueue()
+    drain_seconds = home.config.get_float("drain_seconds")
+    deadline = StopDeadline(drain_seconds, home.config.get_float("grace_seconds"), log)
+
+    def stop() -> None:
+        deadline.start()
+        events.put(_SIGNALLED)
 
     def stop_now() -> None:
         for _ in range(2):  # like a second signal: without a drain
-            events.put(_SIGNALLED)
+            stop()
 
-    with SignalListener(lambda _number: events.put(_SIGNALLED)):
+    with deadline, SignalListener(lambda _number: stop()):
         service = Service(home, options, log.report, lambda: events.put(_RUN_LEFT), stop_now)
         service.open()
         slots = pluralize(options.slots, "slot")
@@ -79,7 +87,7 @@ def execute(args: Namespace, home: Home, out: Output) -> int:
                 service.start_once(lambda: events.put(_FINISHED))
             else:
                 service.start()
-            _wait_and_drain(service, events, home.config.get_float("drain_seconds"), log)
+            _wait_and_drain(service, events, drain_seconds, log)
         finally:
             service.close()
             log.report("stopped", f"service {service.id} stopped", service=service.id)
@@ -117,6 +125,43 @@ def _wait_and_drain(service: Service, events: queue.SimpleQueue[str], drain_seco
     service.interrupt_runs()
     while service.is_busy:
         events.get()
+
+
+class StopDeadline:
+    """Ends the process if it does not stop in time after a signal: a database that keeps silent is waited for.
+
+    The wardens then end the agents, and the next service takes up the runs.
+    """
+
+    def __init__(self, drain_seconds: float, grace_seconds: float, log: ServiceLog) -> None:
+        """Start nothing yet."""
+        self._drain_seconds, self._seconds, self._log = drain_seconds, grace_seconds + _STOP_SECONDS, log
+        self._timers: list[threading.Timer] = []
+
+    def start(self) -> None:
+        """A signal has arrived; from the second one on there is no drain."""
+        seconds = self._seconds + (0.0 if self._timers else self._drain_seconds)
+        self._timers.append(threading.Timer(min(seconds, threading.TIMEOUT_MAX), self._end_process))
+        self._timers[-1].daemon = True
+        self._timers[-1].start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for timer in self._timers:
+            timer.cancel()
+
+    def _end_process(self) -> None:
+        text = (
+            "ended before it had stopped, because something does not answer, such as the database; "
+            "the next service takes up its runs"
+        )
+        # In a thread, because the output may be what does not answer.
+        report = threading.Thread(target=lambda: self._log.report("problem", text, error=text), daemon=True)
+        report.start()
+        report.join(_LAST_WORDS_SECONDS)
+        os._exit(1)
 
 
 class ServiceLog:
