@@ -489,16 +489,16 @@ def test_a_failed_run_returns_its_item_which_starts_another_run(home: Home, tmp_
     assert len(list_prompts(home)) == 2
 
 
-def precede_claim(monkeypatch: pytest.MonkeyPatch, act: Callable[..., object]) -> None:
-    """Let somebody else act just before the next claim of an item, with the arguments of that claim."""
-    claim = work_queue.claim_item
+def precede(monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[..., object]) -> None:
+    """Let somebody else act just before the next such change of an item, with the arguments of that change."""
+    change = getattr(work_queue, name)
 
-    def claim_late(*words: Any) -> object:
-        monkeypatch.setattr(work_queue, "claim_item", claim)
+    def change_late(*words: Any) -> object:
+        monkeypatch.setattr(work_queue, name, change)
         act(*words)
-        return claim(*words)
+        return change(*words)
 
-    monkeypatch.setattr(work_queue, "claim_item", claim_late)
+    monkeypatch.setattr(work_queue, name, change_late)
 
 
 def test_two_services_that_find_an_item_at_once_start_one_run(
@@ -506,13 +506,27 @@ def test_two_services_that_find_an_item_at_once_start_one_run(
 ) -> None:
     add(home, tmp_path, kind=WORK, item_kind="plant")
     work_queue.enqueue_item(home, "rose", "plant", "{}")
-    precede_claim(monkeypatch, work_queue.claim_item)  # by the other service, which creates the run later
+    precede(monkeypatch, "claim_item", work_queue.claim_item)  # by the other service, which creates the run later
     for _ in range(3):
         TriggerWatcher(home).look()
     item = work_queue.get_item(home, "rose")
     assert (len(list_prompts(home)), item.status, item.attempts) == (1, WorkStatus.IN_FLIGHT, 1)
     assert [one.state for one in TriggerStore(home.store()).list_deliveries("garden")] == ["started"]
     assert not home.store().notices.list_newest()
+
+
+def test_two_services_that_see_the_end_of_a_run_at_once_end_its_item_once(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(home, tmp_path, kind=WORK, item_kind="plant")
+    work_queue.enqueue_item(home, "rose", "plant", "{}")
+    TriggerWatcher(home).look()
+    (run_id,) = list_prompts(home)
+    home.work(home.find(run_id))
+    precede(monkeypatch, "resolve_item", work_queue.resolve_item)
+    TriggerWatcher(home).look()
+    assert work_queue.get_item(home, "rose").status is WorkStatus.DONE
+    assert [one.state for one in TriggerStore(home.store()).list_deliveries("garden")] == ["ended"]
 
 
 def test_a_service_that_fails_leaves_the_run_of_another_one_alone(home: Home, tmp_path: Path) -> None:
@@ -534,7 +548,7 @@ def test_an_item_that_somebody_else_claims_first_is_theirs(
     add(home, tmp_path, kind=WORK, item_kind="plant")
     work_queue.enqueue_item(home, "rose", "plant", "{}")
     claim = work_queue.claim_item
-    precede_claim(monkeypatch, lambda *_: claim(home, "rose", "ada"))
+    precede(monkeypatch, "claim_item", lambda *_: claim(home, "rose", "ada"))
     TriggerWatcher(home).look()
     assert work_queue.get_item(home, "rose").owner_agent == "ada"
     assert not list_prompts(home)

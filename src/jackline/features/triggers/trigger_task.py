@@ -6,6 +6,7 @@ leaves a delivery that the next look finishes, and two services that look at the
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -253,18 +254,20 @@ class TriggerWatcher:
         if item is None:
             return
         owner = _name_owner(trigger)
-        if run.status.state is RunState.SUCCEEDED:
-            work_queue.resolve_item(self._home, item.id, "done", owner, item.token, f"run {run.id}")
-        elif run.status.state in TERMINAL:
-            work_queue.release_item(self._home, item.id, owner, item.token, f"run {run.id}: {run.status.state}")
-        elif item.updated_at < self._now() - _ITEM_LEASE_MS // 4:
-            work_queue.renew_item(self._home, item.id, owner, item.token, _ITEM_LEASE_MS)
+        with contextlib.suppress(ItemRefused):  # another service of the home has done it in the meantime
+            if run.status.state is RunState.SUCCEEDED:
+                work_queue.resolve_item(self._home, item.id, "done", owner, item.token, f"run {run.id}")
+            elif run.status.state in TERMINAL:
+                work_queue.release_item(self._home, item.id, owner, item.token, f"run {run.id}: {run.status.state}")
+            elif item.updated_at < self._now() - _ITEM_LEASE_MS // 4:
+                work_queue.renew_item(self._home, item.id, owner, item.token, _ITEM_LEASE_MS)
 
     def _return_item(self, trigger: Trigger, delivery: TriggerDelivery, why: str) -> None:
         """Return the work item of a delivery that has no run to the queue."""
         item = self._find_held_item(trigger, delivery) if trigger.definition.kind == WORK else None
         if item is not None:
-            work_queue.release_item(self._home, item.id, _name_owner(trigger), item.token, f"not started: {why}")
+            with contextlib.suppress(ItemRefused):  # as above
+                work_queue.release_item(self._home, item.id, _name_owner(trigger), item.token, f"not started: {why}")
 
     def _hold_item(self, trigger: Trigger, delivery: TriggerDelivery) -> bool:
         """Hold the item of a delivery for its run; False if somebody else was faster.
