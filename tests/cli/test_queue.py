@@ -334,6 +334,17 @@ def test_a_detached_run_with_the_key_of_a_held_one_starts_nothing(place: Place) 
     ended = place.play(SAY, words=("--detach", "--dedupe", "k"))
     assert (ended.code, "run kept (#1) with the key k is already queued, held" in ended.out) == (0, True), ended
     assert queue_of(place) == [("kept", "held")]
+    assert "all are held: jackline hold --release RUN" in place.type("list", "--queue").err
+
+
+def test_a_command_names_the_runs_that_an_earlier_one_held(place: Place) -> None:
+    words = ("do {line}", "--each", "-", "--run-id", "r")
+    assert (
+        "them until jackline serve and jackline hold --release RUN" in put(place, *words, "--hold", stdin="a\nb\n").out
+    )
+    assert "them until jackline serve and jackline hold --release RUN" in put(place, *words, stdin="a\nb\n").out
+    more = put(place, *words, stdin="a\nb\nc\n").out
+    assert "them until jackline serve, and held ones after jackline hold --release RUN" in more
 
 
 def test_a_run_whose_folder_is_gone_is_not_spent_by_a_resume(place: Place) -> None:

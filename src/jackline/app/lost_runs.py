@@ -25,15 +25,17 @@ def find_lost(home: Home, running: Iterable[str]) -> dict[str, str]:
     ids = list(running)
     if not ids:
         return {}
-    from jackline.clock import host_name
-    from jackline.engine.dead_attempts import is_supervisor_gone
+    from jackline.clock import boot_id, host_name
+    from jackline.engine.dead_attempts import is_process_alive, is_supervisor_gone
 
     found, host = {}, host_name()
     for attempt, is_lease_over in home.store().records.list_holders(ids):
         if attempt.ended_at is not None:  # it ended since the runs were listed
             continue
         if is_supervisor_gone(attempt, host, home.folder(attempt.run_id)):
-            found[attempt.run_id] = f"its process (pid {attempt.pid}) is gone"
+            # A service goes on after it has lost a run, such as on a full disk.
+            is_left = attempt.boot == boot_id() and is_process_alive(attempt.pid)
+            found[attempt.run_id] = f"its process (pid {attempt.pid}) {'has left it' if is_left else 'is gone'}"
         elif is_lease_over:
             found[attempt.run_id] = f"its process (pid {attempt.pid} on {attempt.host}) no longer renews its lease"
     return found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MOST = 1_000_000
 _MOST_RUNS = 3
-READY = "ready"
+READY, HELD = "ready", "held"
 _PATH_COLUMNS = 24
 _COLUMNS = parse_columns("REPOSITORY #> WAITS PRIORITY> AGENT PROMPT~ ADDED")
 _ENDED = {RunState.FAILED: "which failed", RunState.CANCELLED: "which was cancelled"}
@@ -103,7 +103,7 @@ def _describe_waits(home: Home, waits: Sequence[QueueWait], now: int, format_tim
 def _describe_wait(wait: QueueWait, now: int, format_time: FormatTime, *, is_startable: bool) -> str:
     entry = wait.entry
     if entry.held_at is not None:
-        return "held"
+        return HELD
     for run_id, state in wait.earlier:
         if state in _ENDED:
             return f"after {run_id}, {_ENDED[RunState(state)]}"
@@ -144,7 +144,9 @@ def print_queue(home: Home, out: Output, limit: int) -> int:
         out.print_table(_COLUMNS, [_format_line(row, wait, why, now) for row, wait, why in rows])
     else:
         out.print_table((), [_format_cells(row, wait, why) for row, wait, why in rows])
-    if not home.has_service():
+    if all(why == HELD for _, _, why in rows):
+        out.print_note(f"all are held: {out.format_command('hold', '--release', 'RUN')}")
+    elif not home.has_service():
         out.print_note(f"no service is running here: nothing starts them until {out.format_command('serve')}")
     if len(found) > limit:
         out.print_note(f"more: {out.format_command('list', '--queue', '--limit', str(10 * limit))}")

@@ -8,7 +8,7 @@ from jackline.cli.output import parse_columns
 from jackline.cli.own_files_prompt import confirm_own_files
 from jackline.cli.parser import RUN_ID_HELP
 from jackline.cli.queue_args import add_queue_arguments, build_wanted_runs
-from jackline.cli.queue_text import explain_waits
+from jackline.cli.queue_text import HELD, explain_waits
 from jackline.cli.run_args import add_request_flags
 from jackline.cli.run_json import run_to_json
 from jackline.domain.states import EXIT_CANCELLED, RunState
@@ -61,13 +61,14 @@ def print_queued(
         _print_one(created[0], waits, args, out)
     else:
         _print_many(created, waits, out)
-    if any(one.run.status.state is RunState.QUEUED for one in created):
+    if queued := [one.run.id for one in created if one.run.status.state is RunState.QUEUED]:
         queue = out.format_command("list", "--queue")
         starts = "a running service starts" if has_service else "no service is running here: nothing starts"
         until = "" if has_service else f" until {out.format_command('serve')}"
-        if args.hold and created[0].is_new:
-            words = ("hold", "--release", created[0].run.id if args.each is None else "RUN")
-            until = f"{until or ' after'}{' and' if until else ''} {out.format_command(*words)}"
+        if held := [run_id for run_id in queued if waits.get(run_id) == HELD]:  # perhaps since an earlier command
+            release = out.format_command("hold", "--release", held[0] if args.each is None else "RUN")
+            both = f"{until or ' after'}{' and' if until else ''} {release}"
+            until = both if len(held) == len(queued) else f"{until}, and held ones after {release}"
         out.print_line(f"  {starts} {'it' if args.each is None else 'them'}{until}; the queue: {queue}")
     if args.each is None and code == 0:
         print_steps(created[0].run, out)
