@@ -107,6 +107,21 @@ def test_a_unit_that_does_not_start_names_the_next_step(place: Place) -> None:
     assert "it broke; `journalctl --user -u jackline-" in refused.err
 
 
+def test_a_unit_that_systemd_does_not_accept_changes_nothing(place: Place) -> None:
+    environ = fake_systemd(place)
+    assert place.type("service", "install", environ=environ).code == 0
+    (unit,) = (place.folder / "config" / "systemd" / "user").iterdir()
+    installed = unit.read_bytes() + b"# as it was\n"
+    unit.write_bytes(installed)
+    (place.folder / "bin" / "systemctl").write_text('#!/bin/sh\n[ "$2" != verify ]\n')
+    refused = place.type("service", "install", environ=environ)
+    assert (refused.code, "systemd does not accept the unit" in refused.err) == (2, True), refused
+    assert unit.read_bytes() == installed
+    unit.unlink()
+    assert place.type("service", "install", environ=environ).code == 2
+    assert not unit.exists()
+
+
 def test_a_folder_of_units_that_is_a_file_is_one_line(place: Place) -> None:
     environ = fake_systemd(place)
     (place.folder / "config").mkdir()

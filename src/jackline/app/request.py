@@ -333,13 +333,14 @@ def _refuse_invalid(request: Request, home: Home) -> None:
 
 
 def refuse_unstorable(name: str, text: str) -> None:
-    """Raise UsageError for a text that a database cannot store unchanged."""
+    """Raise UsageError for a text that a database cannot store unchanged. `name`: a flag or a noun."""
+    subject = name if name.startswith("-") else f"the {name}"
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"the {name} is not text in UTF-8") from None
+        raise UsageError(f"{subject} is not text in UTF-8") from None
     if "\0" in text:
-        raise UsageError(f"the {name} contains a NUL character: remove it")
+        raise UsageError(f"{subject} contains a NUL character: remove it")
 
 
 def _read_ms(config: Config, name: str) -> int:

@@ -110,10 +110,11 @@ def install_unit(home: Home, environ: Mapping[str, str], *, start: bool) -> Unit
     _refuse_foreign_unit(path)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
+        before = _read_bytes(path)
         write_file(path, build_service_unit(home, environ).encode())
     except OSError as error:
         raise Refused(f"{path} cannot be written ({error.strerror}): move away what is there, then try again") from None
-    _verify_unit(path, environ)
+    _verify_unit(path, environ, before)
     name = os.path.basename(path)
     _require(_systemctl(environ, "daemon-reload"), "systemctl --user daemon-reload")
     _require(_systemctl(environ, "enable", name), f"systemctl --user enable {name}")
@@ -195,14 +196,25 @@ def _refuse_foreign_unit(path: str) -> None:
         raise Refused(f"{path} was not written by jackline: move it away, then try again")
 
 
-def _verify_unit(path: str, environ: Mapping[str, str]) -> None:
-    """Have systemd check the file; one that it does not accept is removed again."""
+def _read_bytes(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _verify_unit(path: str, environ: Mapping[str, str], before: bytes | None) -> None:
+    """Have systemd check the file; in the place of one that it does not accept, the one of before is put back."""
     program = shutil.which("systemd-analyze", path=environ.get("PATH"))
     if program is None:
         return
     done = _run(environ, program, "--user", "verify", path)
     if done.exit_code != 0:
-        os.unlink(path)
+        if before is None:
+            os.unlink(path)
+        else:
+            write_file(path, before)
         raise Refused(f"systemd does not accept the unit: {_read_text(done) or f'exit code {done.exit_code}'}")
 
 
