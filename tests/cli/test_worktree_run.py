@@ -105,6 +105,15 @@ def test_the_agent_works_on_its_own_branch_and_the_checkout_stays(stored: Place)
     assert again.code == 0, again
 
 
+def test_the_setting_copies_what_a_repository_has(repo: Place) -> None:
+    environ = {"JACKLINE_WORKTREE_COPY": ".env, .env.local", "JACKLINE_WORKTREE": "true"}
+    ended = repo.play(SAY, words=("--run-id", "r"), environ=environ)
+    assert ended.code == 0, ended
+    assert (find_root(repo) / ".env").read_text() == "KEY=1\n"
+    refused = repo.play(SAY, words=("--workspace", str(repo.folder)), environ=environ)
+    assert (refused.code, "use --no-worktree" in refused.err) == (REFUSED, True), refused
+
+
 def test_a_name_is_refused_while_another_run_waits_for_it(stored: Place) -> None:
     words = ("enqueue", "--agent", "scripted", "--script", stored.script(SAY), "--worktree", "x")
     assert stored.type(*words, "--run-id", "one").code == 0

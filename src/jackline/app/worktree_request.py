@@ -44,7 +44,7 @@ def plan_worktree(request: Request, home: Home, config: Config, folder: str, run
         if (Git(workspace=folder, env=env).run("rev-parse", "--is-bare-repository") or "").strip() == "true":
             raise UsageError(f"--worktree needs a checkout, and {folder} is in a bare repository: start in a checkout")
         raise UsageError(
-            f"--worktree needs a git repository, and {folder} is not in one: run `git init`, or leave it out"
+            f"--worktree needs a git repository, and {folder} is not in one: run `git init`, or use --no-worktree"
         )
     name = build_name(request, run_id)
     setup = request.setup or config.get_text("worktree_setup")
@@ -116,7 +116,10 @@ def _resolve_base(git: Git, ref: str) -> str:
 def _list_copied(request: Request, config: Config, git: Git, source: str, folder: str) -> tuple[str, ...]:
     """The names to copy, relative to the root: flags are relative to the folder, settings to the root."""
     typed = (os.path.relpath(os.path.join(folder, name), source) for name in request.copy)
-    names = tuple(dict.fromkeys((*typed, *split_names(config.get_text("worktree_copy")))))
+    # The setting is for all repositories: one without such a file has nothing to copy.
+    configured = split_names(config.get_text("worktree_copy"))
+    existing = (name for name in configured if os.path.lexists(os.path.join(source, name)))
+    names = tuple(dict.fromkeys((*typed, *existing)))
     if not names:
         return ()
     try:
