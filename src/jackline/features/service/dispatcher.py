@@ -28,6 +28,7 @@ from jackline.engine.settings import new_id
 from jackline.engine.workspace_guard import list_busy_worktrees
 from jackline.errors import Busy, Fenced, JacklineError, NotStartable, Overtaken, Refused, StoreError, WorkspaceBusy
 from jackline.features.service.service_store import LONGEST_PAUSE_MS, ServiceStore
+from jackline.named import NamedTuple
 from jackline.worktrees import find_run_worktree, find_settings_folder
 
 if TYPE_CHECKING:
@@ -74,6 +75,13 @@ class EventReporter(Protocol):
     def __call__(self, event: str, text: str, **facts: object) -> None:
         """See `ServiceLog.report`."""
         ...
+
+
+class RunCounts(NamedTuple):
+    """The runs of a service at one moment."""
+
+    active: int
+    started: int  # since the service began
 
 
 class ActiveRun:
@@ -149,6 +157,7 @@ class Dispatcher:
         self._gate_facts: object = None
         self._resting: dict[str, float] = {}  # queued runs that the gate refuses until then, unless its facts change
         self._takes_new = True
+        self._started = 0
         self._held = ""  # why no run may start
 
     @property
@@ -156,6 +165,11 @@ class Dispatcher:
         """Whether a thread works on a run."""
         with self._lock:
             return bool(self._active)
+
+    def count_runs(self) -> RunCounts:
+        """How many runs a thread works on now, and how many were started."""
+        with self._lock:
+            return RunCounts(active=len(self._active), started=self._started)
 
     def refuse_new(self) -> None:
         """Take no run any more."""
@@ -285,6 +299,7 @@ class Dispatcher:
         with self._lock:
             if self._takes_new:
                 self._active[active.run.id] = active
+                self._started += 1
             return self._takes_new
 
     # working, in the thread of a run

@@ -39,6 +39,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0  # of a task that failed
 _RENEW_SECONDS = 30.0
 _UNSEEN_MS = 600_000  # after which a service is dead whose lock is not in this home
 _JOIN_SECONDS = 10.0
+_PRESENCE = "presence"
 
 
 class ServiceOptions(NamedTuple):
@@ -83,9 +84,15 @@ class TaskContext:
         self._seen = self._wake.count
         return self.is_stopping
 
-    def begin(self) -> None:
-        """A task begins to look: what comes from now on wakes it again."""
-        self._seen = self._wake.count
+
+class _RunningTask:
+    """A task with a thread of its own."""
+
+    def __init__(self, task: ServiceTask, version: int | None) -> None:
+        """`version`: of the settings with which the task ends; None if it is the same with all."""
+        self.task, self.version = task, version
+        self.round = 0  # of `--once`: the last one in which it has looked
+        self.has_ended = False
 
 
 class Service:
@@ -104,13 +111,18 @@ class Service:
         self._home, self._options, self._report = home, options, report
         self._on_idle, self._on_lost = on_idle, on_lost
         self._wake = WakeCondition()
+        # of `--once`:
+        self._progress = WakeCondition()  # a task has looked, or a run has ended
+        self._round = 0  # in each one every task looks
+        self._started = 0  # the runs until the end of the last round
+        self._is_ending = False
         self._dispatcher = Dispatcher(home, options.slots, report, self._on_run_left)
         self._presence: presence.Presence | None = None
         self._listener: PipeListener | PostgresListener | None = None
         self._updates: AbstractContextManager[object] | None = None
         self._threads: list[threading.Thread] = []
+        self._tasks: list[_RunningTask] = []
         self._settings = SettingsWatch(home)
-        self._has_task_threads = False
         self._database_file: tuple[int, int] | None = None
         self.has_failed = False  # whether a task of `--once` failed, or the database is gone
 
@@ -147,7 +159,9 @@ class Service:
     def start(self) -> None:
         """Start the threads."""
         self._listen()
-        self._start_all_tasks(ServiceTask("dispatch", self._dispatch))
+        self._start_tasks([ServiceTask(_PRESENCE, self._renew), ServiceTask("dispatch", self._dispatch)])
+        self._start_tasks(self._list_feature_tasks(), self._settings.version)
+        self._start_tasks([ServiceTask("settings", self._reload)])  # the last, because it starts others
 
     def start_once(self, on_end: Callable[[], None]) -> None:
         """Start a thread that does what is due, then calls `on_end`: the caller can wait for signals meanwhile."""
@@ -163,48 +177,44 @@ class Service:
 
     def run_once(self) -> None:
         """Be a service until nothing is left to do."""
-        self._listen()
-        while self._look_and_work():
+        self._round = 1
+        self.start()
+        self._started = self._finish_round()
+        while self._look_again():
             pass
+        self._is_ending = True
         if self._presence is not None:
             self._presence.refuse_work()
-        # What came before that was left to this service.
-        while self._look_and_work():
+        # What came before that was left to this service; what one task finds then may be for another.
+        while self._look_again() or self._look_again():
             pass
 
-    def _look_and_work(self) -> bool:
-        """Let each task look once, then work on runs until none may start; whether there was one."""
-        for task in (ServiceTask("presence", self._renew), *self._list_feature_tasks()):
-            self._run_task(task, once=True)
-        worked: list[bool] = []
-
-        def work(context: ServiceContext) -> float:
-            worked.append(self._dispatch_until_idle(context))
-            return 0.0
-
-        self._run_task(ServiceTask("dispatch", work), once=True)
-        return any(worked) and not self._wake.is_stopping
-
-    def _start_all_tasks(self, *more: ServiceTask) -> None:
-        self._has_task_threads = True
-        self._start_tasks([ServiceTask("presence", self._renew), ServiceTask("settings", self._reload), *more])
-        self._start_tasks(self._list_feature_tasks(), self._settings.version)
-
-    def _end_all_tasks(self) -> None:
-        """End the threads of the tasks, each after what it does just now."""
-        self._has_task_threads = False
+    def _look_again(self) -> bool:
+        """Let each task look once more, and end the runs; whether there was one."""
+        before = self._started
+        self._round += 1
         self._wake.notify()
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.join()
+        self._started = self._finish_round()
+        return self._started != before and not self._wake.is_stopping
+
+    def _finish_round(self) -> int:
+        """Wait until each task has looked and no run is active; how many runs were started until then."""
+        while True:
+            seen = self._progress.count
+            has_looked = all(one.round == self._round or one.has_ended for one in self._tasks)
+            runs = self._dispatcher.count_runs()
+            if (has_looked and not runs.active) or self._progress.is_stopping:
+                return runs.started
+            self._progress.wait(seen, self._options.poll_seconds)
 
     def _start_tasks(self, tasks: list[ServiceTask], version: int | None = None) -> None:
         """Start a thread for each task; those of a version of the settings end with it."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
+        self._tasks = [one for one in self._tasks if not one.has_ended]
         for task in tasks:
-            thread = threading.Thread(
-                target=self._run_task, args=(task, version), name=f"task-{task.name}", daemon=True
-            )
+            running = _RunningTask(task, version)
+            self._tasks.append(running)
+            thread = threading.Thread(target=self._run_task, args=(running,), name=f"task-{task.name}", daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -234,6 +244,7 @@ class Service:
     def close(self) -> None:
         """End the threads, and record that the service was stopped."""
         self._wake.stop()
+        self._progress.stop()
         until = time.monotonic() + _JOIN_SECONDS  # for all together: systemd waits not much longer
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
@@ -249,52 +260,66 @@ class Service:
 
     # tasks
 
-    def _run_task(self, task: ServiceTask, version: int | None = None, *, once: bool = False) -> None:
-        """Call the task repeatedly; after an error, restart it with a growing pause. `once`: call it once."""
+    def _run_task(self, running: _RunningTask) -> None:
+        """Call the task repeatedly; after an error, restart it with a growing pause."""
         failures, last_error = 0, ""
-        while error := self._call_until_error(task, version, once=once):
+        while error := self._call_until_error(running):
             if error.text != last_error or error.calls:
-                self._report("problem", f"{task.name}: {error.text}", task=task.name, error=error.text)
-            if once:
-                self.has_failed = True
-                return
+                self._report("problem", f"{running.task.name}: {error.text}", task=running.task.name, error=error.text)
             failures = 0 if error.calls else failures + 1
             last_error = error.text
-            pause = compute_wait(_FIRST_PAUSE_S, failures, _LONGEST_PAUSE_S)
-            if self._wait_for_end(pause, version):
-                return
+            self._wait(running, compute_wait(_FIRST_PAUSE_S, failures, _LONGEST_PAUSE_S))
+        running.has_ended = True
+        self._progress.notify()
 
-    def _wait_for_end(self, seconds: float, version: int | None) -> bool:
-        """Wait for some seconds; True if the threads of the tasks of these settings have to end."""
+    def _wait(self, running: _RunningTask, seconds: float, since: int | None = None) -> None:
+        """Wait for some seconds, or for a signal after `since`; or until the task has to end or look for a round."""
         until = time.monotonic() + seconds
-        seen = self._wake.count
-        while self._is_task_wanted(version) and (left := until - time.monotonic()) > 0:
-            if self._wake.wait(seen, left):
-                return True
-            seen = self._wake.count
-        return not self._is_task_wanted(version)
+        while True:
+            count = self._wake.count
+            if not self._is_wanted(running) or running.round != self._round:
+                return
+            left = until - time.monotonic()
+            is_due = left <= 0 or (since is not None and count != since)
+            if is_due and not self._is_resting(running):
+                return
+            self._wake.wait(count, self._options.poll_seconds if is_due else left)
 
-    def _is_task_wanted(self, version: int | None) -> bool:
-        return self._has_task_threads and version in {None, self._settings.version}
+    def _is_wanted(self, running: _RunningTask) -> bool:
+        """Whether the service is not being stopped, and still has the settings of the task."""
+        return not self._wake.is_stopping and running.version in {None, self._settings.version}
 
-    def _call_until_error(self, task: ServiceTask, version: int | None, *, once: bool) -> _TaskError | None:
+    def _is_resting(self, running: _RunningTask) -> bool:
+        """Whether `--once` is about to end: only its rounds make tasks look, unless a run is active."""
+        return self._is_ending and running.task.name != _PRESENCE and not self.is_busy
+
+    def _call_task(self, running: _RunningTask, home: Home) -> float:
+        """Let the task look; the seconds until the next look. The first look in a round does not wait."""
+        number = self._round
+        is_first = running.round != number
+
+        def is_wanted() -> bool:
+            return self._is_wanted(running) and (is_first or running.round == self._round)
+
+        try:
+            return running.task.run(TaskContext(home, self.id, self._wake, once=is_first, is_wanted=is_wanted))
+        except BaseException:
+            self.has_failed = self.has_failed or is_first
+            raise
+        finally:
+            running.round = number
+            self._progress.notify()
+
+    def _call_until_error(self, running: _RunningTask) -> _TaskError | None:
         """Call the task whenever something changes; None when the service stops, or has other settings."""
         calls = 0
         try:
             with self._settings.home.reopen() as home:
-                context = TaskContext(
-                    home,
-                    self.id,
-                    self._wake,
-                    once=once,
-                    is_wanted=lambda: once or self._is_task_wanted(version),
-                )
-                while not context.is_stopping:
-                    context.begin()
-                    seconds = task.run(context)
+                while self._is_wanted(running):
+                    seen = self._wake.count
+                    seconds = self._call_task(running, home)
                     calls += 1
-                    if once or context.wait(seconds):
-                        break
+                    self._wait(running, seconds, seen)
         except JacklineError as error:
             return _TaskError(str(error), calls)
         except Exception as error:  # noqa: BLE001 - a mistake in one task must not end the service
@@ -335,39 +360,15 @@ class Service:
 
     def _dispatch(self, context: ServiceContext) -> float:
         at = clock.wall_ms()  # before the look: it may not see what is due while it lasts
-        self._look(context)
+        context.home.config = self._settings.home.config  # as they are now: this task does not end with those of before
+        self._dispatcher.look(context)
         wake_at = find_next_wake(context.home, at)
         seconds = self._options.poll_seconds if wake_at is None else (wake_at - clock.wall_ms()) / 1000
         return self._dispatcher.find_next_look(min(seconds, self._options.poll_seconds))
 
-    def _look(self, context: ServiceContext) -> int:
-        """Start what may start, by the settings as they are now: the dispatcher does not end with those of before."""
-        context.home.config = self._settings.home.config
-        return self._dispatcher.look(context)
-
-    def _dispatch_until_idle(self, context: ServiceContext) -> bool:
-        """Start what may start, until nothing is left to do; whether there was something.
-
-        Meanwhile the tasks of the features run as in every service: other processes rely on it.
-        """
-        has_worked = False
-        try:
-            while True:
-                seen = self._wake.count
-                started = self._look(context)
-                if not started and not self._dispatcher.is_busy:
-                    return has_worked
-                if not has_worked:
-                    has_worked = True
-                    self._start_all_tasks()
-                if self._wake.wait(seen, self._options.poll_seconds):
-                    return has_worked
-        finally:
-            if has_worked:
-                self._end_all_tasks()
-
     def _on_run_left(self) -> None:
         self._wake.notify()
+        self._progress.notify()
         self._on_idle()
 
     def _renew(self, context: ServiceContext) -> float:
