@@ -708,6 +708,30 @@ def test_a_living_service_is_seen_until_it_is_told_to_stop(stage: Stage) -> None
     assert os.listdir(presence.build_folder(stage.home.path)) == []
 
 
+def test_a_service_that_was_stopped_without_its_database_has_not_died(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from jackline.features.service import service_runner
+
+    def fail(*_: object) -> None:
+        raise StoreUnavailable("no route to host")
+
+    monkeypatch.setattr(service_runner, "_UNSEEN_MS", -1)
+    first = stage.start()
+    with monkeypatch.context() as outage:
+        outage.setattr(ServiceStore, "stop", fail)
+        stage.stop(first)
+    assert first.has_failed
+    assert "no route to host" in stage.await_event("problem")["text"]
+    folder = presence.build_folder(stage.home.path)
+    assert os.listdir(folder) == [f"{first.id}.stopped"]
+    assert list(presence.list_leftovers(stage.home)) == [(folder, "services", (folder,))]
+    assert not stage.work_once().has_failed
+    assert ServiceStore(stage.home.store()).list_unended() == []
+    assert os.listdir(folder) == []
+    assert "died" not in [one["event"] for one in stage.events]
+
+
 @pytest.mark.parametrize("boot", ["this", "another"])
 def test_a_dead_service_is_reported_once_and_forgotten(stage: Stage, boot: str) -> None:
     folder = Path(presence.build_folder(stage.home.path))

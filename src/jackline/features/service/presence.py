@@ -1,7 +1,7 @@
 """Shows other processes of this home which services run: a locked file for each, and a pipe that wakes it.
 
 A flock ends with its process, so a killed service is seen at once. A service that is being stopped keeps its lock and
-removes its pipe: it takes nothing new.
+removes its pipe: it takes nothing new. One that could not record its end, because the database was away, leaves a mark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jackline.app.doctor import DoctorFinding
     from jackline.app.home import Home
 
-_LOCK, _PIPE = ".lock", ".wake"
+_LOCK, _PIPE, _STOPPED = ".lock", ".wake", ".stopped"
 _LOCK_BYTES = 32
 
 
@@ -57,9 +57,12 @@ class Presence:
         with contextlib.suppress(OSError):
             os.ftruncate(self._lock, 0)
 
-    def close(self) -> None:
-        """Remove both, after the service has ended."""
+    def close(self, *, leaves_mark: bool = False) -> None:
+        """Remove both, after the service has ended; or leave a mark for the next service, which records that end."""
         self.refuse_work()
+        if leaves_mark:
+            with contextlib.suppress(OSError):
+                os.rename(self._lock_path, self._lock_path.removesuffix(_LOCK) + _STOPPED)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._lock_path)
         os.close(self._lock)
@@ -125,21 +128,30 @@ def list_leftovers(home: Home) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def _is_own_file(path: str) -> bool:
-    """Whether it is a pipe, or the lock of a service: a process id or nothing."""
+    """Whether it is a pipe, or the lock or the mark of a service: a process id or nothing."""
     mode = os.lstat(path).st_mode
     if path.endswith(_PIPE) or not stat.S_ISREG(mode):
         return path.endswith(_PIPE) and stat.S_ISFIFO(mode)
     with open(path, "rb") as file:
-        return path.endswith(_LOCK) and (file.read(_LOCK_BYTES).strip() or b"0").isdigit()
+        return path.endswith((_LOCK, _STOPPED)) and (file.read(_LOCK_BYTES).strip() or b"0").isdigit()
 
 
 def list_known(home_path: str) -> list[str]:
     """The ids of the services with a lock file, dead or alive."""
+    return _list_ids(home_path, _LOCK)
+
+
+def list_stopped(home_path: str) -> list[str]:
+    """The ids of the services that were stopped, but could not record it."""
+    return _list_ids(home_path, _STOPPED)
+
+
+def _list_ids(home_path: str, end: str) -> list[str]:
     try:
         names = os.listdir(build_folder(home_path))
     except OSError:
         return []
-    return sorted(name.removesuffix(_LOCK) for name in names if name.endswith(_LOCK))
+    return sorted(name.removesuffix(end) for name in names if name.endswith(end))
 
 
 def list_pipes(home_path: str) -> Iterator[str]:
@@ -152,8 +164,8 @@ def list_pipes(home_path: str) -> Iterator[str]:
 
 
 def remove_dead(home_path: str, service_id: str) -> None:
-    """Remove what a killed service has left, once its death is reported."""
-    for end in (_PIPE, _LOCK):
+    """Remove what a killed or stopped service has left, once that is recorded."""
+    for end in (_PIPE, _LOCK, _STOPPED):
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(build_folder(home_path), service_id + end))
 

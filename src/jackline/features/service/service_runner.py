@@ -124,7 +124,7 @@ class Service:
         self._tasks: list[_RunningTask] = []
         self._settings = SettingsWatch(home)
         self._database_file: tuple[int, int] | None = None
-        self.has_failed = False  # whether a task of `--once` failed, or the database is gone
+        self.has_failed = False  # whether a task of `--once` failed, or the database is gone or cannot be reached
 
     @property
     def is_busy(self) -> bool:
@@ -242,7 +242,7 @@ class Service:
         self._dispatcher.interrupt_all()
 
     def close(self) -> None:
-        """End the threads, and record that the service was stopped."""
+        """End the threads, and record that the service was stopped; without its database the next service does that."""
         self._wake.stop()
         self._progress.stop()
         until = time.monotonic() + _JOIN_SECONDS  # for all together: systemd waits not much longer
@@ -252,11 +252,17 @@ class Service:
             self._listener.close()
         if self._updates is not None:
             self._updates.__exit__(None, None, None)
+        is_recorded = False
         try:
             ServiceStore(self._home.store()).stop(self.id, clock.wall_ms())
+            is_recorded = True
+        except StoreError as error:
+            self.has_failed = True
+            text = f"the next service records that this one was stopped: {error}"
+            self._report("problem", text, error=str(error))
         finally:
             if self._presence is not None:
-                self._presence.close()
+                self._presence.close(leaves_mark=not is_recorded)
 
     # tasks
 
@@ -376,6 +382,9 @@ class Service:
         services, at = ServiceStore(context.home.store()), clock.wall_ms()
         services.renew(self.id, at)
         self._report_warnings(self._home)  # those of the thread that updates the dashboard
+        for stopped in presence.list_stopped(context.home.path):
+            services.stop(stopped, at)
+            presence.remove_dead(context.home.path, stopped)
         for record in services.list_open(clock.host_name()):
             if record.id != self.id and _is_dead(context.home.path, record, at):
                 notice = build_death_notice(record, f"service {self.id} continues its runs", at)
