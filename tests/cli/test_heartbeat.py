@@ -12,8 +12,10 @@ import pytest
 
 from jackline import clock
 from jackline.app.home import open_home
+from jackline.cli.main import main
 from jackline.errors import StoreError
 from jackline.exports import task_log
+from jackline.features.notify import after_work
 from jackline.features.schedules import heartbeat_command
 from jackline.features.service.presence import Presence
 from jackline.features.service.service_store import ServiceRecord, ServiceStore
@@ -113,6 +115,31 @@ def test_a_heartbeat_reports_stuck_notices(place: Place) -> None:
     change(place, "UPDATE deliveries SET state = 'stuck'")
     config.unlink()
     assert beat(place).out == "", "its channel was removed"
+
+
+def test_a_heartbeat_without_its_log_or_a_delivery_still_reports_what_is_overdue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_home: object) -> None:
+        raise StoreError("no delivery")
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(after_work, "deliver_after_work", fail)
+    home = tmp_path / "home"
+    with open_home(str(home)) as opened:
+        at = clock.wall_ms()
+        ServiceStore(opened.store(create=True)).add(
+            ServiceRecord("one", clock.host_name(), clock.boot_id(), 7, 2, at, at)
+        )
+        (home / "services").mkdir()
+        (home / "services" / "one.lock").touch()
+    (home / "logs").write_text("not a folder")
+    assert main(["heartbeat", "--home", str(home)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "no delivery",
+        "service one (pid 7) has died: start `jackline serve` again",
+        f"{home}/logs/heartbeat/task.log cannot be written: check the disk and the permissions of the home",
+    ]
 
 
 @pytest.mark.parametrize("wakes", [False, True])

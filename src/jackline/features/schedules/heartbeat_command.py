@@ -13,7 +13,7 @@ from jackline.app.own_files import refuse_fresh_changes, refuse_unconfirmed_sett
 from jackline.engine.detached import DetachedProcess
 from jackline.engine.settings import new_id
 from jackline.errors import JacklineError, Refused
-from jackline.exports.task_log import append_line
+from jackline.exports.task_log import append_line, build_task_log_path
 from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.pull_requests.poll_task import has_due_pull_request
 from jackline.features.schedules.firing import ScheduleRunner
@@ -45,17 +45,19 @@ def configure(parser: CommandParser) -> None:
 
 def execute(_args: Namespace, home: Home, out: Output) -> int:
     home.create()
-    problems: list[str] = []
-    state = "idle"
-    try:
-        if not home.is_new:
-            home.migrate()
-            state = _keep_going(home, out)
-            problems = list(_find_problems(home))
-    except JacklineError as error:
-        problems.append(str(error))
+    states, problems = list[str](), list[str]()
+    for step, found in ((_keep_going, states), (_find_problems, problems)):  # one that fails stops no other
+        try:
+            found.extend(step(home, out))
+        except JacklineError as error:
+            problems.append(str(error))
+    state, problems = "".join(states) or "idle", list(dict.fromkeys(problems))
     line = "  ".join((state, *(problems or ["ok"])))
-    append_line(home.path, TASK, line, clock.wall_ms())
+    try:
+        append_line(home.path, TASK, line, clock.wall_ms())
+    except JacklineError:
+        path = build_task_log_path(home.path, TASK)
+        problems.append(f"{path} cannot be written: check the disk and the permissions of the home")
     if out.json:
         out.print_json({"state": state, "overdue": problems})
     else:
@@ -64,11 +66,15 @@ def execute(_args: Namespace, home: Home, out: Output) -> int:
     return 1 if problems else 0
 
 
-def _keep_going(home: Home, out: Output) -> str:
+def _keep_going(home: Home, out: Output) -> Iterator[str]:
     """Wake the service; without one, deliver here, and let a process in the background do what is due."""
+    if home.is_new:
+        return
+    home.migrate()
     if home.has_service():
         home.wake_services()
-        return "service"
+        yield "service"
+        return
     from jackline.features.notify.after_work import deliver_after_work
     from jackline.features.notify.delivery import close_removed
 
@@ -83,7 +89,7 @@ def _keep_going(home: Home, out: Output) -> str:
         close_removed(home)
     runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
     if not (runner.has_work() or list_candidates(home, at) or has_due_pull_request(home, at)):
-        return "idle"
+        return
     argv = (sys.executable, "-P", "-m", "jackline", "serve", "--once", "--quiet", "--home", home.path)
     try:
         process = DetachedProcess(argv, os.environ, home.path, os.devnull)
@@ -92,10 +98,12 @@ def _keep_going(home: Home, out: Output) -> str:
     process.leave()
     if out.stdout.is_terminal:  # cron mails every word
         out.print_note(f"working in the background, pid {process.pid}")
-    return f"started {process.pid}"
+    yield f"started {process.pid}"
 
 
-def _find_problems(home: Home) -> Iterator[str]:
+def _find_problems(home: Home, _out: Output | None = None) -> Iterator[str]:
+    if home.is_new:
+        return
     runner = ScheduleRunner(home, f"heartbeat-{new_id()}")
     if overdue := runner.settle_open():
         yield f"{pluralize(overdue, 'scheduled run')} overdue: jackline schedule list"
