@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,8 @@ import pytest
 from jackline.app.home import Home, open_home
 from jackline.engine import command_runner
 from jackline.engine.command_runner import CommandResult
-from jackline.features.notify import after_work
+from jackline.features.notify import after_work, delivery
+from jackline.features.notify.channel_pass import DeliveryReport
 from jackline.features.notify.delivery_store import DeliveryStore
 from tests.cli.place import SAY, Place, is_one_line
 from tests.cli.test_terminal import Terminal
@@ -292,24 +294,35 @@ def test_a_changed_task_is_reported_while_changed_settings_are_not_used(place: P
         assert (refused.code, "config.toml" in refused.err, is_one_line(refused)) == (2, True, True), refused
 
 
-def test_the_wait_for_pings_is_part_of_the_three_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, asked = [100.0], []
+def test_the_wait_for_pings_and_the_start_of_the_child_are_part_of_the_three_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, asked, deadlines = [100.0], [], []
+
+    def deliver(_home: Home, _owner: str, until: float, **_: object) -> DeliveryReport:
+        deadlines.append(until)
+        return DeliveryReport()
 
     def wait_for_pings(_home: Home) -> None:
         now[0] += 0.5
 
     def run(_argv: object, *, stdin: bytes, timeout_s: float, **_: object) -> CommandResult:
-        asked.append((json.loads(stdin)["seconds"], timeout_s))
+        asked.append(now[0] + timeout_s)
+        now[0] += 2.0  # the start of a process on a busy machine
+        monkeypatch.setattr("sys.stdin", StringIO(stdin.decode()))
+        assert delivery.main() == 0
         return CommandResult(
             exit_code=0, signal=None, timed_out=False, stdout_tail=b"{}", stderr_tail=b"", duration_ms=0
         )
 
     monkeypatch.setattr(after_work, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(after_work, "finish_background", wait_for_pings)
+    monkeypatch.setattr(delivery, "deliver_due", deliver)
     monkeypatch.setattr(command_runner, "run_command", run)
     monkeypatch.setattr(DeliveryStore, "has_work", lambda *_: True)
     with open_home(str(tmp_path / "home")) as home:
         home.store(create=True)
         after_work.deliver_after_work(home)
-    ((seconds, timeout),) = asked
-    assert seconds + 0.5 < timeout + 0.5 < MOST_SECONDS
+    (killed_at,) = asked
+    assert killed_at < 100.0 + MOST_SECONDS
+    assert deadlines == [pytest.approx(killed_at - 0.3)], "no time is left to report"

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
 
 SECONDS = 3.0
-_CHILD_SECONDS = 2.5  # the child ends by itself, and is ended a moment later
+_KILL_SECONDS = 2.75  # after which the child is ended
+_REPORT_SECONDS = 0.3  # before that, in which it stops sending and reports
 _SHOWN = 300
 _MODULE = "jackline.features.notify.delivery"
 
@@ -48,8 +49,9 @@ def deliver_in_child(home: Home, since: float | None = None) -> DeliveryReport:
     from jackline.engine.command_runner import run_command
     from jackline.engine.settings import new_id
 
-    started = time.monotonic()
-    seconds = _CHILD_SECONDS - (0.0 if since is None else started - since)
+    end = (time.monotonic() if since is None else since) + _KILL_SECONDS
+    until = end - _REPORT_SECONDS
+    seconds = until - time.monotonic()
     owner = f"command-{new_id()}"
     config = home.config
     request = {
@@ -58,7 +60,7 @@ def deliver_in_child(home: Home, since: float | None = None) -> DeliveryReport:
         "confirmed": config._asdict() if home.has_confirmed_settings else None,
         "loaded_at": config.loaded_at,
         "owner": owner,
-        "seconds": seconds,
+        "until": until,
         "terminal": find_terminal(),
     }
     try:
@@ -67,7 +69,7 @@ def deliver_in_child(home: Home, since: float | None = None) -> DeliveryReport:
             cwd=home.path,
             env=os.environ,
             stdin=json.dumps(request, default=str).encode(),
-            timeout_s=seconds + (SECONDS - _CHILD_SECONDS) / 2 - (time.monotonic() - started),
+            timeout_s=end - time.monotonic(),
         )
     finally:
         # Only now no process sends any more: the rows that the child had claimed are due again.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -83,10 +82,8 @@ def close_removed(home: Home) -> None:
 
 
 def main() -> int:
-    """Deliver until the time is over."""
-    until = time.monotonic()
+    """Deliver until the time that the command gives: of the machine's monotonic clock, because a start may be slow."""
     request = json.load(sys.stdin)
-    until += request["seconds"]
     try:
         config = _load_confirmed(request)
     except JacklineError as error:
@@ -94,7 +91,9 @@ def main() -> int:
         return 0
     # The command's own notices are not older than a channel that it was the first to see.
     with Home(config._replace(loaded_at=request["loaded_at"])) as home:
-        report = deliver_due(home, request["owner"], until, ignores_backoff=True, terminal=request["terminal"])
+        report = deliver_due(
+            home, request["owner"], request["until"], ignores_backoff=True, terminal=request["terminal"]
+        )
         report = report._replace(problems=home.warnings)
         print(json.dumps(report._asdict()), flush=True)  # noqa: T201 - its report
     return 0
