@@ -102,6 +102,12 @@ def test_the_host_commits_what_the_agent_left(repository: Place) -> None:
     assert git(repository, "rev-parse", "HEAD") in str(metadata["commits"])
 
 
+def test_what_the_proof_changes_is_committed_and_proved_again(repository: Place) -> None:
+    ended = play(repository, write("two"), SAY, proof="echo locked > lock && git add -N lock", words=("--commit",))
+    assert (ended.code, ended.json["proof"]) == (0, "proved"), ended
+    assert (git(repository, "show", "HEAD:lock"), git(repository, "status", "--porcelain")) == ("locked", "")
+
+
 def test_a_hook_that_changes_files_is_proved_and_one_that_refuses_is_told(repository: Place) -> None:
     hook = repository.repository / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)

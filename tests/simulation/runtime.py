@@ -30,7 +30,7 @@ from jackline.domain.states import CallClass, CallState, Decision, Failure, Phas
 from jackline.engine import recovery
 from jackline.engine.attempt import RunInput, run_attempt
 from jackline.engine.call_ledger import CallLedger, CallRequest, CallResult
-from jackline.engine.check import build_check_ended, find_pending_checks
+from jackline.engine.check import CheckResult, build_check_ended, find_pending_checks
 from jackline.engine.probes.prober import Prober
 from jackline.features.cases import learning, learning_check
 from jackline.features.cases.case_model import CaseEntry, EntryKind, NewCase, Problem
@@ -67,6 +67,7 @@ class Outside:
     limit_chance: float = 0.04  # of a usage limit before each effect
     tree: int = 0  # the content of the workspace: each turn of work changes it
     good: frozenset[int] = frozenset()  # trees that pass the proof
+    committed: int = 0  # the tree that the host has committed
     stubborn: float = 0.0  # how often a reviewer finds something new
 
     def maybe_crash(self, chance: float = 0.08) -> None:
@@ -133,7 +134,8 @@ class SimulatedRuntime:
         match command:
             case Recover():
                 doubts = recovery.settle_open_calls(self._store, self._lease, self._prober, self.now, host="host")
-                checks = find_pending_checks(self._store, run) if run.status.goal is Phase.PROVING else None
+                is_checked = run.status.goal in {Phase.PROVING, Phase.REVIEWING}
+                checks = find_pending_checks(self._store, run) if is_checked else None
                 undone = recovery.find_undone_calls(self._store, run.id)
                 ids_ = tuple(call.id for call in doubts)
                 recovered = Recovered(self.now(), ids_, checks=checks, undone=undone)
@@ -147,6 +149,10 @@ class SimulatedRuntime:
             case RunCheck(name="learnings"):
                 check = Check(run.id, command.step, self._lease.token, command.command, self.now())
                 self._inbox.append(build_check_ended(check, learning_check.build_result(self._review(run)), self.now()))
+            case RunCheck(name="commit"):
+                check = Check(run.id, command.step, self._lease.token, command.command, self.now())
+                self._outside.committed = self._outside.tree
+                self._inbox.append(build_check_ended(check, CheckResult(0, "", ""), self.now()))
             case RunCheck():
                 self._inbox.append(self._prove(command, run))
 
@@ -166,7 +172,11 @@ class SimulatedRuntime:
         check = Check(run.id, order.step, self._lease.token, order.command, self.now(), self.now(), int(not is_good))
         changed = ("a.py",) if run.spec.review and out.rng.random() < 0.05 else ()
         ended = CheckEnded(self.now(), int(not is_good), "red", tree=f"t{out.tree}", changed=changed)
-        return RunInput(ended, check=check._replace(tree=f"t{out.tree}"))
+        check = check._replace(tree=f"t{out.tree}")
+        if changed:
+            out.tree += 1
+            out.good |= {out.tree}
+        return RunInput(ended, check=check)
 
     def _review_tree(self, order: StartTurn, run: Run) -> RunInput:
         """A reviewer: random findings, and a verdict that fits them; sometimes none, a limit, or a crash of its own."""
@@ -277,7 +287,8 @@ class SimulatedRuntime:
 def spec_for(effects: int, *, case: bool = False, review: tuple[str, ...] = ()) -> Spec:
     options = {"effects": str(effects), **({"case": "yes"} if case else {})}
     rule = Rule("mail", "send", CallClass.EFFECT, Replay.ASK, Decision.ALLOW, target="mail:{number}")
-    return Spec("sim", "/", rules=(rule,), options=options, proof="true", review=review, plan=bool(review))
+    spec = Spec("sim", "/", rules=(rule,), options=options, proof="true")
+    return spec._replace(review=review, plan=True, commit_work=True) if review else spec
 
 
 def attempt(store: Store, run_id: str, outside: Outside, *, probe: bool, by_service: bool = False) -> Run:

@@ -181,6 +181,7 @@ def live_in_the_loop(store: Store, clock: Clocked, seed: int) -> None:
         if run.status.state is RunState.SUCCEEDED:
             check_end(store, run, outside, effects)
             check_reviewed(store, run)
+            assert outside.committed == outside.tree, "it succeeded with work that the host has not committed"
             return
         if run.status.state is RunState.FAILED and run.status.failure != "crashed":  # then a person resumes it
             assert run.status.failure in {"proof", "review", "no_progress"}, run.status

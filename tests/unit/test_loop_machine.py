@@ -20,6 +20,7 @@ from jackline.domain.run_inputs import (
     Claimed,
     LookAtPullRequest,
     MachineInput,
+    PendingCheck,
     Publish,
     Published,
     PullRequestSeen,
@@ -38,6 +39,7 @@ AT = 1_000_000
 SPEC = Spec("fix it", "/w", proof="make test", limits=Limits(iterations=4))
 REVIEWED = SPEC._replace(review=("codex",))
 PAIR = SPEC._replace(review=("codex", "gemini"))
+PUBLISHED = SPEC._replace(pr="ready", until="green")
 
 
 def drive(state: MachineState, *events: MachineInput) -> StepResult:
@@ -171,6 +173,22 @@ def test_a_void_proof_is_made_once_more_and_never_proves_anything(code: int) -> 
     )  # fmt: skip
     assert twice.iteration is not None
     assert twice.iteration.detail == "tracked files changed while the proof ran: a.py"
+
+
+def test_files_that_changed_pass_all_checks_again_before_the_proof() -> None:
+    """Such as the commit of the host: what a proof has changed would never be committed."""
+    commit = PendingCheck("commit", "git commit", Failure.PROOF)
+    order = RunCheck(5, "git commit", "commit")
+    before = drive(begin(PUBLISHED), done(checks=(commit,)), CheckEnded(AT, 0))
+    assert before.commands == (RunCheck(4, "make test"),)
+    void = drive(before.state, CheckEnded(AT, 0, tree="t1", changed=("lock",)))
+    assert void.commands == (order,)
+    assert drive(void.state, CheckEnded(AT, 0)).commands == (RunCheck(6, "make test"),)
+    resumed = drive(MachineState("run", PUBLISHED, status(void)), Claimed(AT), Recovered(AT, checks=(commit,)))
+    assert resumed.commands == (RunCheck(7, "git commit", "commit"),)
+    assert drive(before.state, green(), Published(AT, is_stale=True)).commands == (order._replace(step=6),)
+    judged = drive(begin(REVIEWED), done(checks=(commit,)), CheckEnded(AT, 0), green(), reviewed(1)._replace(tree="t2"))
+    assert judged.commands == (order._replace(step=6),)
 
 
 @pytest.mark.parametrize("now", ["t2", "unreadable"])
@@ -400,9 +418,6 @@ def test_a_cancel_during_a_review_ends_the_run() -> None:
 
 
 # --- publication
-
-
-PUBLISHED = SPEC._replace(pr="ready", until="green")
 
 
 def test_proved_work_is_published_and_then_looked_at() -> None:

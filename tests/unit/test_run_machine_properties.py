@@ -150,8 +150,8 @@ def keeps_its_word(before: MachineState, event: MachineInput | str, decided: Ste
             assert (event.open_calls, event.undone) == (0, ()), "an effect may be in doubt, or has to be made again"
         if isinstance(event, Recovered):
             assert (event.doubts, event.undone) == ((), ())
-        proved = isinstance(event, CheckEnded) and event.exit_code == 0 and not before.checks
-        assert not decided.state.checks, "a host check was passed over"
+        proved = isinstance(event, CheckEnded) and event.exit_code == 0 and not before.checks_left
+        assert not decided.state.checks_left, "a host check was passed over"
         assert (life.proof is Proof.PROVED) == bool(before.spec.proof) == proved
     if cancelling and decided.ended and before.status.state is RunState.RUNNING and event != CRASH:
         assert life.state is RunState.CANCELLED

@@ -116,11 +116,10 @@ def _start_turn(state: MachineState, role: Role) -> StepResult:
 
 def _run_next_check(state: MachineState, at: int) -> StepResult:
     """Make the next host check. The proof is last: the others are quick, and a failed one changes the tree again."""
-    if not state.checks and not state.spec.proof:
-        return _start_review(state, at)
-    if state.checks:
-        return _run_check(state, state.checks[0].name, state.checks[0].command)
-    return _run_check(state, PROOF, state.spec.proof)
+    if state.checks_left:
+        check = state.checks_left[0]
+        return _run_check(state, check.name, check.command)
+    return _run_check(state, PROOF, state.spec.proof) if state.spec.proof else _start_review(state, at)
 
 
 def _run_check(state: MachineState, name: str, command: str) -> StepResult:
@@ -147,16 +146,15 @@ def on_host_step_ended(state: MachineState, event: CheckEnded | Published | Pull
 def _on_check_ended(state: MachineState, event: CheckEnded) -> StepResult:
     if not state.status.turn:
         return _on_first_proof(state, event)
-    ended, status = state.checks[:1], state.status
+    ended, status = state.checks_left[:1], state.status
     if event.changed and event.exit_code is not None:
         return _on_void_proof(state, event)
     if event.exit_code == 0 and ended:
-        return _run_next_check(state._replace(checks=state.checks[1:]), event.at)
+        return _run_next_check(state._replace(checks_passed=state.checks_passed + 1), event.at)
     if event.exit_code == 0:
         proved = status._replace(proof=Proof.PROVED, tree=event.tree)
         return _start_review(state._replace(status=proved, has_void_proof=False), event.at)
     failure = ended[0].failure if ended else Failure.PROOF
-    state = state._replace(checks=state.checks[1:])
     if event.exit_code is None:  # one that was killed has found nothing: a resume makes the checks again
         return fail_run(state, failure, event.detail)
     status = status._replace(proof=status.proof if ended else Proof.REFUTED, tree=event.tree)
@@ -180,12 +178,15 @@ def _on_first_proof(state: MachineState, event: CheckEnded) -> StepResult:
 
 
 def _on_void_proof(state: MachineState, event: CheckEnded) -> StepResult:
-    """Tracked files changed while the proof ran, so it says nothing about either tree: make it once more."""
+    """Tracked files changed while the proof ran, so it says nothing about either tree: make it once more.
+
+    The checks before it come first again: the host commits what the proof has changed.
+    """
     files = ", ".join(event.changed[:_MOST_NAMED]) + (" and others" if len(event.changed) > _MOST_NAMED else "")
     detail = f"tracked files changed while the proof ran: {files}"
     fact = Fact("check.void", {"files": list(event.changed)})
     if not state.has_void_proof:
-        return prepend_fact(fact, _run_next_check(state._replace(has_void_proof=True), event.at))
+        return prepend_fact(fact, _run_next_check(state._replace(has_void_proof=True, checks_passed=0), event.at))
     state = state._replace(status=state.status._replace(proof=Proof.UNVERIFIED, tree=event.tree))
     return prepend_fact(fact, end_iteration(state, Failure.PROOF, detail, files, event.at))
 
@@ -245,7 +246,7 @@ def _on_dropped_review(state: MachineState, at: int) -> StepResult:
 def drop_proof(state: MachineState) -> MachineState:
     """The workspace has changed since it was proved or reviewed: start again with the checks."""
     status = state.status._replace(goal=Phase.PROVING, proof=Proof.UNVERIFIED, tree="")
-    return state._replace(status=status, verdict_problem="", has_tree_changed=False)
+    return state._replace(status=status, checks_passed=0, verdict_problem="", has_tree_changed=False)
 
 
 def _publish(state: MachineState, at: int) -> StepResult:

@@ -37,7 +37,8 @@ class MachineState(NamedTuple):
     limit_resets: Mapping[str, int] = NOTHING  # agents that hit a limit in this attempt → when it resets
     given_up: frozenset[str] = frozenset()  # agents that could not continue in this attempt
     idle: int = 0  # idle timeouts in a row, the last turn's included
-    checks: tuple[PendingCheck, ...] = ()  # still to pass before the proof; the first is the one under way
+    checks: tuple[PendingCheck, ...] = ()  # to pass before the proof, in this order
+    checks_passed: int = 0  # of them, since the files changed last
     answered: bool = False  # a person has answered the agent's questions since the turn ended
     is_done: bool = True  # the last turn gave the done signal
     last_iteration: Iteration | None = None  # that is over
@@ -60,6 +61,11 @@ class MachineState(NamedTuple):
     def has_retries(self) -> bool:
         """Whether a transient failure may be tried again."""
         return self.status.retries < self.spec.retry.most
+
+    @property
+    def checks_left(self) -> tuple[PendingCheck, ...]:
+        """The checks still to pass before the proof; the first is the one under way."""
+        return self.checks[self.checks_passed :]
 
     @property
     def seat(self) -> int:

@@ -80,7 +80,7 @@ class TurnEnded(NamedTuple):
     open_calls: int = 0
     resting: Mapping[str, int] = NOTHING
     forced: int = 0  # interrupted calls that were not made again
-    checks: tuple[PendingCheck, ...] = ()  # to make before the proof, if the turn ended well
+    checks: tuple[PendingCheck, ...] = ()  # of work that ended well: to make before the proof
     idle: int = 0  # idle timeouts in a row without a call or a message between them, this one included
     undone: tuple[str, ...] = ()  # effects that a person wants again or knows not to have happened, not made since
     is_done: bool = True  # the agent has given the done signal, if the run asks for one

@@ -90,13 +90,14 @@ def _start_recovery(state: MachineState) -> StepResult:
 
 def _on_recovered(state: MachineState, event: Recovered) -> StepResult:
     status = _charge(state.status, event.usage) if event.usage else state.status
-    checks = state.checks if event.checks is None else event.checks
     if event.undone:  # the work is not done: the agent has to know, and may make them again
         status = status._replace(goal=Phase.WORKING)
     resting = {**state.resting, **event.resting}
     agents = {*state.spec.agents, *state.spec.review}
     known = {agent: reset for agent, reset in event.limit_resets.items() if agent in agents}
-    state = state._replace(status=status, resting=resting, checks=checks, undone=event.undone)
+    state = state._replace(status=status, resting=resting, undone=event.undone)
+    if event.checks is not None:
+        state = state._replace(checks=event.checks, checks_passed=0)
     state = state._replace(
         limit_resets={**state.limit_resets, **known},
         last_iteration=event.last_iteration or state.last_iteration,
@@ -144,15 +145,16 @@ def _on_turn_ended(state: MachineState, event: TurnEnded) -> StepResult:
         resting=dict(event.resting),
         forced=event.forced,
         idle=event.idle,
-        checks=event.checks,
         undone=event.undone,
         is_done=event.is_done,
         has_worked=True,
     )
     if state.status.goal is Phase.REVIEWING:
         state = _take_review(state, event)
-    elif not event.is_done and event.tree:
-        state = state._replace(status=state.status._replace(tree=state.status.tree or event.tree))
+    else:
+        state = state._replace(checks=event.checks, checks_passed=0)
+        if not event.is_done and event.tree:
+            state = state._replace(status=state.status._replace(tree=state.status.tree or event.tree))
     # After Ctrl-C a person does not wait for probes, and a machine that shuts down gives no time for them.
     if event.open_calls and state.stopping not in _IN_HURRY:
         return _start_recovery(state)

@@ -36,7 +36,6 @@ class SeatResult(NamedTuple):
     """What one review has shown."""
 
     tree: str  # of the worker's workspace after the review
-    is_changed: bool = False  # since it was copied for the reviewer
     facts: tuple[Fact, ...] = ()
     verdict: Verdict | None = None
     changed: tuple[Finding, ...] = ()  # new ones, and those that were resolved
@@ -116,8 +115,7 @@ class ReviewSeat:
             facts.append(Fact("review.undone", {**data, "refs": list(end.refs)}))
         findings = tuple(self._store.reviews.list_findings(self._run.id))
         tree = self._copies.trees.read_id()
-        is_changed = tree != self._copy.tree
-        result = SeatResult(tree=tree, is_changed=is_changed, facts=tuple(facts), findings=findings)
+        result = SeatResult(tree=tree, facts=tuple(facts), findings=findings)
         if not has_answered:
             return result
         about = ReviewTurn(

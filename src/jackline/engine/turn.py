@@ -397,8 +397,6 @@ class TurnJob:
         reviewed = ended._replace(
             tree=result.tree, verdict=result.verdict, findings=result.findings, verdict_problem=result.verdict_problem
         )
-        if ended.outcome.ended_well and result.is_changed:  # it is proved again, after the other checks
-            reviewed = reviewed._replace(checks=find_pending_checks(self._services.store, self._run))
         return received._replace(input=reviewed, verdict=result.verdict, findings=result.changed, facts=result.facts)
 
     def _count_idle_turns(self, turn: Turn) -> int:
