@@ -114,11 +114,28 @@ def test_a_hook_that_changes_files_is_proved_and_one_that_refuses_is_told(reposi
     hook.write_text("#!/bin/sh\nsed -i s/two/three/ a.txt && git add a.txt\n")
     hook.chmod(0o755)
     assert play(repository, write("two"), SAY, proof="grep three a.txt", words=("--commit",)).code == 0
-    hook.write_text("#!/bin/sh\necho no such style >&2; exit 1\n")
+    hook.write_text("#!/bin/sh\necho no such style >&2; exit 128\n")  # git makes it 1, its own fatal errors are 128
     words = ("mend it", "--run-id", "s", "--proof", "true", "--json", "--commit", "--max-iterations", "1")
     ended = repository.play(write("four"), SAY, words=words)
     assert (ended.code, ended.json["state"]) == (16, "failed")
-    assert "the host's commit failed" in ended.json["detail"]
+    assert "the host's commit failed (exit 1): no such style" in ended.json["detail"]
+
+
+def test_a_commit_that_git_cannot_make_ends_the_run_and_a_resume_makes_it(repository: Place) -> None:
+    git(repository, "config", "commit.gpgsign", "true")
+    git(repository, "config", "gpg.program", "/bin/false")
+    ended = repository.play(write("two"), SAY, words=("mend it", "--run-id", "r", "--commit", "--json"))
+    assert (ended.code, ended.json["failure"], ended.json["iteration"]) == (1, "no_commit", 1), ended
+    reason = "git commit ended with exit code 128: gpg failed to sign the data; failed to write commit object"
+    assert ended.json["detail"] == f"the host cannot commit the work: {reason}; correct that, then resume the run"
+    assert "try again: jackline resume r\n" in repository.type("show", "r").out
+    git(repository, "config", "commit.gpgsign", "false")
+    (repository.repository / ".git" / "index.lock").touch()
+    locked = repository.type("resume", "r", "--json").json
+    assert (locked["failure"], "index.lock': File exists" in locked["detail"]) == ("no_commit", True), locked
+    (repository.repository / ".git" / "index.lock").unlink()
+    assert repository.type("resume", "r", "--json").json["state"] == "succeeded"
+    assert git(repository, "show", "HEAD:a.txt") == "two"
 
 
 def test_the_host_does_not_commit_to_the_repository_around(repository: Place) -> None:

@@ -154,7 +154,7 @@ def _on_check_ended(state: MachineState, event: CheckEnded) -> StepResult:
     if event.exit_code == 0:
         proved = status._replace(proof=Proof.PROVED, tree=event.tree)
         return _start_review(state._replace(status=proved, has_void_proof=False), event.at)
-    failure = ended[0].failure if ended else Failure.PROOF
+    failure = event.failure or (ended[0].failure if ended else Failure.PROOF)
     if event.exit_code is None:  # one that was killed has found nothing: a resume makes the checks again
         return fail_run(state, failure, event.detail)
     status = status._replace(proof=status.proof if ended else Proof.REFUTED, tree=event.tree)

@@ -99,6 +99,7 @@ class CheckEnded(NamedTuple):
     tree: str = ""  # the content of the workspace that was checked; empty if git cannot tell
     changed: tuple[str, ...] = ()  # tracked files that changed during the check, which says nothing then
     digest: str = ""  # of the output
+    failure: Failure | None = None  # if not that of the check
 
 
 class Published(NamedTuple):

@@ -49,12 +49,13 @@ HOST_CHECKS = {
 
 
 class CheckResult(NamedTuple):
-    """The result of a check that only reads. `detail` says why the run fails; it is empty if the run passes."""
+    """The result of a check that runs no command of the user. `detail` says why the run fails, if it does."""
 
-    exit_code: int
+    exit_code: int | None  # None: the check could not be made, which no work of the agent changes
     output: str
     detail: str
     content: str = ""  # a digest of what failed, where the same output may be about other files
+    failure: Failure | None = None  # if not that of the check
 
 
 class HostCheck(NamedTuple):
@@ -101,7 +102,7 @@ def build_check_ended(check: Check, result: CheckResult, at: int) -> RunInput:
     """The input that ends a check, with its record."""
     record = check._replace(ended_at=at, exit_code=result.exit_code, output=result.output)
     digest = hash_text(f"{result.content}{result.output}")
-    ended = CheckEnded(at=at, exit_code=result.exit_code, detail=result.detail, digest=digest)
+    ended = CheckEnded(at=at, exit_code=result.exit_code, detail=result.detail, digest=digest, failure=result.failure)
     return RunInput(ended, check=record)
 
 

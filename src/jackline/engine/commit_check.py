@@ -8,7 +8,7 @@ from jackline.domain.changes import build_reflog_env
 from jackline.domain.states import Failure
 from jackline.engine.check import CheckResult, HostCheck
 from jackline.engine.command_runner import run_command
-from jackline.engine.git import GitFailed
+from jackline.engine.git import GitFailed, find_git_reason
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.tree_files import keep_small_files
 from jackline.engine.tree_id import TreeUnreadable, describe_names
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 COMMAND = "git commit"
+_REFUSED = 1  # git's exit code after a hook has refused, whatever that of the hook; after its own errors it is 128
 _SECONDS = 600.0
 _SUBJECT = 72  # characters
 _MOST_NAMED = 10
@@ -34,8 +35,10 @@ def commit_work(store: Store, run: Run, trees: WorkTrees) -> CheckResult:
         if repository is None:
             return _fail("there is no git repository to commit to")
         return _commit(store, run, trees, repository)
-    except (GitFailed, TreeUnreadable, SpawnFailed, WardenLost, OSError) as error:
+    except TreeUnreadable as error:
         return _fail(str(error))
+    except (GitFailed, SpawnFailed, WardenLost, OSError) as error:
+        return _give_up(str(error))
 
 
 COMMIT_CHECK = HostCheck(
@@ -72,9 +75,12 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
     printed = store.redactor.redact((done.stdout_tail + done.stderr_tail).decode("utf-8", "replace"))
     if done.exit_code == 0 and not done.timed_out:
         return CheckResult(0, note + printed, "")
-    why = "it took too long" if done.timed_out else f"exit {done.exit_code}"
+    reason = find_git_reason(printed)
+    if done.exit_code != _REFUSED and not done.timed_out:
+        return _give_up(f"{COMMAND} ended with exit code {done.exit_code}: {reason}", printed)
     content = (git.run("write-tree") or "").strip()  # a hook may always print the same
-    return CheckResult(done.exit_code or 1, printed, f"the host's commit failed ({why}): {COMMAND}", content)
+    why = "it took too long" if done.timed_out else f"exit {done.exit_code}"
+    return CheckResult(_REFUSED, printed, f"the host's commit failed ({why}): {reason}", content)
 
 
 def _build_message(store: Store, run: Run) -> str:
@@ -85,4 +91,10 @@ def _build_message(store: Store, run: Run) -> str:
 
 
 def _fail(why: str) -> CheckResult:
-    return CheckResult(1, why, f"the host cannot commit the work: {why}")
+    return CheckResult(_REFUSED, why, f"the host cannot commit the work: {why}")
+
+
+def _give_up(why: str, output: str = "") -> CheckResult:
+    """No work of the agent repairs this: signing, the identity, a locked index, or a full disk."""
+    detail = f"the host cannot commit the work: {why}; correct that, then resume the run"
+    return CheckResult(None, output or why, detail, failure=Failure.NO_COMMIT)

@@ -52,7 +52,7 @@ _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _EXACT_NAMES = ("-c", "core.ignoreCase=false")
 _INDEX = "GIT_INDEX_FILE"
 _DELETED = "R "
-_FATAL = "fatal: "
+_FATAL, _ERROR = "fatal: ", "error: "
 _MOST_REASON = 400  # characters
 # Variables that git sets for its hooks and aliases (`git rev-parse --local-env-vars`) and that name a repository.
 _BINDING = frozenset(
@@ -141,7 +141,7 @@ class Git(NamedTuple):
         if result.timed_out:
             raise GitFailed(f"git {_find_verb(words)} took more than {self.timeout_s:g} seconds")
         if result.exit_code != 0:
-            why = _find_reason(result.stderr_tail.decode("utf-8", "replace"))
+            why = find_git_reason(result.stderr_tail.decode("utf-8", "replace"))
             raise GitFailed(f"git {_find_verb(words)} failed: {why}")
         return result.stdout_tail.decode("utf-8", self.errors)
 
@@ -160,12 +160,22 @@ def _ignores_case(folder: str) -> bool:
     return False
 
 
-def _find_reason(printed: str) -> str:
-    """What git says about its failure in one line: the last line, or its last fatal message, which may have more."""
+def find_git_reason(printed: str) -> str:
+    """What git says about its failure in one line.
+
+    That is the last line, or its last fatal message, which may have more; the errors just before it are its cause.
+    """
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    fatal = [number for number, line in enumerate(lines) if line.startswith(_FATAL)]
-    text = " ".join(lines[fatal[-1] if fatal else -1 :]).removeprefix(_FATAL)
-    return shorten_text(text, _MOST_REASON) or "no message"
+    last = max((number for number, line in enumerate(lines) if line.startswith(_FATAL)), default=len(lines) - 1)
+    first = last
+    while first > 0 and lines[first - 1].startswith((_ERROR, _FATAL)):
+        first -= 1
+    texts = [*lines[first:last], " ".join(lines[last:])]
+    return shorten_text("; ".join(_remove_severity(text) for text in texts), _MOST_REASON) or "no message"
+
+
+def _remove_severity(line: str) -> str:
+    return line.removeprefix(_FATAL).removeprefix(_ERROR)
 
 
 def _find_verb(words: Sequence[str]) -> str:
