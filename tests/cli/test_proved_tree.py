@@ -164,6 +164,20 @@ def test_work_that_changes_moves_although_a_hook_always_prints_the_same(reposito
         assert (ended.code, ended.json["failure"]) == (16, failure), ended
 
 
+def test_the_host_commits_only_to_the_branch_of_the_run(repository: Place) -> None:
+    turns = ("echo hi > b; git checkout -q --detach", "git switch -qc other", "git switch -q jackline/w")
+    script = " ".join(f"{number}) {words};;" for number, words in enumerate(turns, 1))
+    script = f"case $JACKLINE_TURN in {script} esac"
+    words = ("--agent", "command", "--worktree", "w", "--commit", "--run-id", "r", "--json", "--", "sh", "-c", script)
+    ended = repository.type("run", "mend it", *words)
+    assert (ended.code, ended.json["iteration"]) == (0, 3), ended
+    assert git(repository, "show", "jackline/w:b") == "hi"
+    assert git(repository, "rev-list", "--count", "--all", "^HEAD") == "1"
+    logs = repository.type("logs", "r").out
+    for where in ("HEAD is detached", "the worktree is on other"):
+        assert f"{where}: switch back to the branch jackline/w" in logs
+
+
 def test_nothing_to_commit_makes_no_commit(repository: Place) -> None:
     before = git(repository, "rev-parse", "HEAD")
     assert play(repository, SAY, proof="true", words=("--commit",)).code == 0

@@ -13,9 +13,11 @@ from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.tree_files import keep_small_files
 from jackline.engine.tree_id import TreeUnreadable, describe_names
 from jackline.engine.work_backup import HOST_IDENTITY
+from jackline.policy.git_push_args import HEADS
 
 if TYPE_CHECKING:
     from jackline.domain.records import Run
+    from jackline.engine.git import Git
     from jackline.engine.tree_files import WorkingRepository
     from jackline.engine.work_trees import WorkTrees
     from jackline.store.store import Store
@@ -52,6 +54,8 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
     git = repository.bind(trees.git)._replace(has_hooks=True)
     if git.read("ls-files", "-z", "--unmerged"):
         return _fail("there are conflicts in the index: resolve them first")
+    if astray := _describe_other_branch(git, run.spec.worktree.branch):
+        return _fail(astray)
     listed = git.read("ls-files", "-z", "--others", "--exclude-standard").split("\0")
     names = {name for name in listed if name and not name.endswith("/")} - trees.find_proof_files()
     kept, large = keep_small_files(repository.top, names)
@@ -81,6 +85,15 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
     content = (git.run("write-tree") or "").strip()  # a hook may always print the same
     why = "it took too long" if done.timed_out else f"exit {done.exit_code}"
     return CheckResult(_REFUSED, printed, f"the host's commit failed ({why}): {reason}", content)
+
+
+def _describe_other_branch(git: Git, own: str) -> str:
+    """Why a commit would not be on the run's own branch; empty if it would be, or the run has none."""
+    head = (git.run("symbolic-ref", "--quiet", "HEAD") or "").strip()
+    if not own or head == f"{HEADS}{own}":
+        return ""
+    where = f"the worktree is on {head.removeprefix(HEADS)}" if head else "HEAD is detached"
+    return f"{where}: switch back to the branch {own}, with all changes and commits that belong to the work"
 
 
 def _build_message(store: Store, run: Run) -> str:
