@@ -189,6 +189,11 @@ def test_an_unclear_answer_is_asked_for_once_more_then_a_person_decides(loop: Pl
     assert (accepted.code, "continue: jackline resume one" in accepted.out) == (0, True), accepted
     assert "you: accepted the work in review round 1: read it myself" in loop.type("logs", "one").out
     assert loop.type("resume", "one", "--json").json["state"] == "succeeded"
+    listed = loop.type("findings", "one")
+    assert (listed.out, listed.err) == ("accepted by a person (round 1): read it myself\n", "")
+    assert "no open blocking finding; accepted by a person (round 1): read it myself\n" in loop.type("show", "one").out
+    for command in ("findings", "show"):
+        assert loop.type(command, "one", "--json").json["accepted"] == {"round": 1, "reason": "read it myself"}
     assert len((loop.folder / "places.txt").read_text().splitlines()) == 2  # nobody reviewed again
     assert loop.type("verify", "one").code == 0
     late = loop.type("findings", "one", "--accept", "again")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.domain.records import Run
-    from jackline.domain.review_records import Finding, Verdict
+    from jackline.domain.review_records import Acceptance, Finding, Verdict
 
 _INDENT = 4
 _STYLES = {"open": "yellow", "resolved": "green", "dismissed": "dim"}
@@ -57,7 +57,19 @@ def format_reviews(home: Home, run: Run) -> str:
     blocking, others = len(find_blocking(findings)), len(find_open(findings))
     counted = pluralize(blocking, "open blocking finding") if blocking else "no open blocking finding"
     more = f", {others - blocking} others" if others > blocking else ""
-    return f"{who}; round {run.status.review_round}, {counted}{more}"
+    accepted = home.store().reviews.find_acceptance(run.id)
+    by_person = f"; {format_acceptance(accepted)}" if accepted else ""
+    return f"{who}; round {run.status.review_round}, {counted}{more}{by_person}"
+
+
+def format_acceptance(accepted: Acceptance) -> str:
+    """Return why a person has accepted the work, in one line."""
+    return f"accepted by a person (round {accepted.review_round}): {make_printable(accepted.reason)}"
+
+
+def acceptance_to_json(accepted: Acceptance | None) -> dict[str, object] | None:
+    """Convert an acceptance; null if there is none."""
+    return {"round": accepted.review_round, "reason": accepted.reason} if accepted else None
 
 
 def list_review_steps(home: Home, run: Run, out: Output) -> list[str]:

@@ -40,6 +40,13 @@ class Verdict(NamedTuple):
     at: int
 
 
+class Acceptance(NamedTuple):
+    """A person has accepted the work of a review round, in which a reviewer gave no clear verdict."""
+
+    review_round: int
+    reason: str
+
+
 @stored_as("run_id number review_round seat agent severity file line text state settled_round reason")
 class Finding(NamedTuple):
     """Something that a reviewer wants to be changed."""

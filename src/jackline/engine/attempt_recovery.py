@@ -179,10 +179,11 @@ class AttemptRecovery:
         if not run.status.iteration:
             return recovered
         is_reviewing = run.status.goal is Phase.REVIEWING
+        accepted = reviews.find_acceptance(run.id) if is_reviewing else None
         return recovered._replace(
             last_iteration=reviews.get_last_iteration(run.id),
             verdicts=tuple(reviews.list_verdicts(run.id)) if has_reviewers else (),
             findings=tuple(reviews.list_findings(run.id)) if has_reviewers else (),
             tree=self._services.workspace.read_tree() if is_reviewing else "",
-            accepted_round=reviews.find_accepted_round(run.id) if is_reviewing else 0,
+            accepted_round=accepted.review_round if accepted else 0,
         )

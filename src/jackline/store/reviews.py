@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.events import PERSON, Event, Fact
 from jackline.domain.records import Message, Run
 from jackline.domain.review import DISMISSED, OPEN, RoundResult, decide_round, describe_blocking, find_blocking
-from jackline.domain.review_records import Finding, Iteration, Verdict
+from jackline.domain.review_records import Acceptance, Finding, Iteration, Verdict
 from jackline.domain.states import Failure, Phase, RunState, WaitReason, format_run_state
 from jackline.errors import NotFound, Refused
 from jackline.store import rows
@@ -44,10 +44,11 @@ class Reviews(StorePart):
         """The findings of the run's reviewers, oldest first."""
         return self._driver.read(lambda statements: _read_findings(statements, run_id))
 
-    def find_accepted_round(self, run_id: str) -> int:
-        """The last review round in which a person has accepted the work; 0: none."""
+    def find_acceptance(self, run_id: str) -> Acceptance | None:
+        """The last time that a person has accepted the work."""
         row = self._one("last_event_of_kind", {"stream": clean(run_id), "kind": _ACCEPTED})
-        return int(json.loads(Event(*row).data)["round"]) if row else 0
+        data = json.loads(Event(*row).data) if row else None
+        return Acceptance(review_round=int(data["round"]), reason=data["reason"]) if data else None
 
     def accept(self, run_id: str, reason: str, at: int) -> Run:
         """A person accepts the work of the current review round, although a reviewer gave no clear verdict.

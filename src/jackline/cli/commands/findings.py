@@ -54,16 +54,21 @@ def _check_decision(args: Namespace) -> None:
 
 
 def _list(home: Home, run: Run, out: Output) -> int:
-    verdicts, findings = home.store().reviews.list_verdicts(run.id), home.store().reviews.list_findings(run.id)
+    reviews = home.store().reviews
+    verdicts, findings = reviews.list_verdicts(run.id), reviews.list_findings(run.id)
+    accepted = reviews.find_acceptance(run.id)
     if out.json:
-        out.print_json({"run": run.id, "verdicts": to_json_values(verdicts), "findings": _to_json(findings)})
+        lists = {"verdicts": to_json_values(verdicts), "findings": _to_json(findings)}
+        out.print_json({"run": run.id, "accepted": review_text.acceptance_to_json(accepted), **lists})
         return 0
     for verdict in verdicts:
         out.print_line(review_text.format_verdict(verdict))
+    if accepted:
+        out.print_line(review_text.format_acceptance(accepted))
     for finding in findings:
         for line in review_text.format_finding(finding, out):
             out.print_line(line)
-    if not verdicts and not findings:
+    if not (verdicts or findings or accepted):
         out.print_note(f"run {run.id} has {'no verdict yet' if run.spec.review else 'no reviews'}")
         if run.spec.review and run.status.state is RunState.WAITING:  # such as for a decision about an unclear answer
             out.print_note(f"  {make_printable(run.status.detail)}")

@@ -124,6 +124,7 @@ def _to_json(home: Home, run: Run) -> dict[str, Any]:
         "sessions": store.records.get_sessions(run.id),
         "lost_sessions": describe_lost_sessions(turns),
         "changes": to_json_values(store.records.get_changes(run.id)),
+        "accepted": review_text.acceptance_to_json(store.reviews.find_acceptance(run.id)),
         **{name: to_json_values(records) for name, records in lists.items()},
     }
 
