@@ -773,6 +773,77 @@ def test_caches_are_removed(scene: Scene) -> None:
     assert not scene.path.exists()
 
 
+def add_submodule(scene: Scene) -> str:
+    """Commit a submodule on the branch of the run, merge it, and leave it not checked out; return its commit."""
+    module = scene.folder / "module"
+    module.mkdir()
+    scene.run("init", "-q", "-b", "main", where=module)
+    (module / "m").write_text("m\n")
+    commit = scene.commit("module", module)
+    (scene.path / ".gitmodules").write_text(f'[submodule "sub"]\npath = sub\nurl = {module}\n')
+    scene.run("add", "-A", where=scene.path)
+    scene.run("update-index", "--add", "--cacheinfo", f"160000,{commit},sub", where=scene.path)
+    scene.run("commit", "-qm", "submodule", where=scene.path)
+    (scene.path / "sub").mkdir()
+    scene.merge()
+    return commit
+
+
+@pytest.mark.parametrize("name", ["sub/work", "sub/below/work"])
+def test_files_in_a_submodule_that_is_not_checked_out_stay_and_are_salvaged(scene: Scene, name: str) -> None:
+    """`git status` does not show them."""
+    add_submodule(scene)
+    plan = scene.plan()
+    (scene.path / name).parent.mkdir(exist_ok=True)
+    (scene.path / name).write_text("precious\n")
+    assert inspect_tree(scene.tree).changed == 1
+    for refused in (scene.merge, scene.remove):
+        with pytest.raises(WorktreeRefused, match=f"not committed: {name}"):
+            refused()
+    with pytest.raises(WorktreeRefused, match="it was changed in the meantime"):
+        remove_worktree(plan, _NoStore(), 1)  # type: ignore[arg-type]
+    for spoil in (lambda _scene: None, make_damaged):
+        spoil(scene)
+        (ref,) = salvage_tree(scene.tree, ()).refs
+        assert scene.run("show", f"{ref}:{name}") == "precious"
+    assert (scene.path / name).exists()
+
+
+@pytest.mark.parametrize("where", ["folder", "git", "missing"])
+def test_the_repository_of_a_submodule_stays(scene: Scene, where: str) -> None:
+    """Where `git submodule status` says that it is not checked out, it may have branches that are not pushed."""
+    add_submodule(scene)
+    scene.plan()
+    if where == "folder":
+        scene.run("clone", "-q", str(scene.folder / "module"), "sub", where=scene.path)
+    else:
+        words = ("-c", "protocol.file.allow=always", "submodule", "-q")
+        scene.run(*words, "update", "--init", where=scene.path)
+        scene.run(*words, "deinit", "-f", "--all", where=scene.path)
+    if where == "missing":
+        shutil.rmtree(scene.path)
+    assert where == "missing" or scene.run("submodule", "status", where=scene.path).startswith("-")
+    with pytest.raises(WorktreeRefused, match=r"it has submodules \(sub\): push what you need"):
+        scene.remove()
+    assert where == "git" or inspect_tree(scene.tree).changed == 0
+    scene.run("worktree", "remove", "-f", "-f", str(scene.path))
+    scene.remove()
+    assert scene.run("branch", "--list", "jackline/*") == ""
+
+
+def test_files_in_a_submodule_of_a_submodule_stay(scene: Scene) -> None:
+    add_submodule(scene)
+    commit = scene.run("rev-parse", "HEAD:sub", where=scene.path)
+    scene.run("clone", "-q", str(scene.folder / "module"), "sub", where=scene.path)
+    scene.run("update-index", "--add", "--cacheinfo", f"160000,{commit},deep", where=scene.path / "sub")
+    scene.run("commit", "-qm", "deeper", where=scene.path / "sub")
+    scene.commit("moved", scene.path)
+    (scene.path / "sub" / "deep").mkdir(exist_ok=True)
+    assert inspect_tree(scene.tree).changed == 0
+    (scene.path / "sub" / "deep" / "work").write_text("precious\n")
+    assert worktree_state.list_changes(scene.tree.here) == ["sub/deep/work"]
+
+
 def test_a_change_after_the_check_stays(scene: Scene) -> None:
     """Work that appears between the check and the removal stays."""
     scene.merge()

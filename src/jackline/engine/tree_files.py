@@ -93,6 +93,33 @@ def list_files(git: Git, repository: WorkingRepository, absent: Container[str]) 
     return listing.files
 
 
+def list_gitlinks(git: Git) -> list[str]:
+    """The folders of submodules in the index, checked out or not; `git` is at the top of a working tree."""
+    wide = git._replace(errors="surrogateescape", most_bytes=MOST_OUTPUT)
+    lines = (line.partition("\t") for line in _split(wide.read("ls-files", "-z", "--stage")))
+    return list(dict.fromkeys(name for entry, _, name in lines if entry.startswith(f"{LINK} ")))
+
+
+def list_work_in_gitlinks(git: Git) -> list[str]:
+    """The files in folders of submodules that are not checked out; `git` is at the top of a working tree.
+
+    `git status` does not look into such a folder. GitFailed if git cannot list the submodules. A folder that cannot be
+    read, and a `.git` that is not a repository, are listed themselves.
+    """
+    inside = git._replace(env=unbind_git_env(git.env), errors="surrogateescape")
+    found, pending = list[str](), [""]
+    while pending:
+        prefix = pending.pop()
+        here = inside._replace(workspace=os.path.join(git.workspace, prefix)) if prefix else git
+        plain = PlainFiles(here.workspace)
+        for name in filter(plain.is_folder, list_gitlinks(here)):
+            if _is_checked_out(inside._replace(workspace=os.path.join(here.workspace, name))):
+                pending.append(f"{prefix}{name}/")
+            else:
+                found += [prefix + one for one in _walk_with_git(here.workspace, name)]
+    return found
+
+
 def list_absent(git: Git, repository: WorkingRepository) -> list[str]:
     """The names of what is in the index, and not on the disk because the working tree is sparse or lacks submodules."""
     return sorted(list_files(git, repository, _Everything()).entries)
@@ -236,6 +263,22 @@ def _is_there(folder: str, name: str) -> bool:
 
 def _is_within(path: str, folder: str) -> bool:
     return os.path.join(os.path.realpath(path), "").startswith(os.path.join(os.path.realpath(folder), ""))
+
+
+def _is_checked_out(git: Git) -> bool:
+    """Whether the folder is the top of a repository, whose changes `git status` then shows."""
+    top = git.find_top() if _is_there(git.workspace, ".git") else ""
+    return bool(top) and os.path.realpath(top) == os.path.realpath(git.workspace)
+
+
+def _walk_with_git(top: str, name: str) -> Iterator[str]:
+    """All files below a folder; a `.git` and a folder that cannot be read count as one."""
+    unread = list[str]()
+    for folder, names, files in os.walk(os.path.join(top, name), onerror=lambda error: unread.append(error.filename)):
+        whole = [one for one in names if one == ".git" or os.path.islink(os.path.join(folder, one))]
+        names[:] = [one for one in names if one not in whole]
+        yield from (os.path.relpath(os.path.join(folder, one), top) for one in (*files, *whole))
+    yield from (os.path.relpath(one, top) for one in unread)
 
 
 def _walk(top: str, name: str) -> Iterator[str]:

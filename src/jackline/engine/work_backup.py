@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline.engine.git import GitFailed, unbind_git_env
+from jackline.engine.tree_files import PlainFiles, list_work_in_gitlinks
 from jackline.engine.tree_id import describe_names, quote_path
 from jackline.formatting import join_some
 from jackline.named import NamedTuple
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from jackline.policy.discarded_work import Discard
 
 PREFIX = "refs/jackline/"
+SALVAGE = "salvage"  # the verb of a person's wish to keep work, not of a git command
 _MOST_FILES = 20_000
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_STASHES = 50
@@ -89,7 +91,7 @@ def keep_folder(git: Git, parent: str, run_id: str, message: str) -> Backup:
         env = {**git.env, **_disable_filters(git), **HOST_IDENTITY, "GIT_INDEX_FILE": os.path.join(folder, "index")}
         own = git._replace(env=env)
         own.read("read-tree", parent)
-        names = _list_changed_files(own, deletes_nested=False)
+        names = _list_changed_files(own, with_gitlinks=True)
         if not names:
             return Backup()
         _add_files(own, names, len(parent))
@@ -233,7 +235,7 @@ def _build_commit(root: Git, head: str, discard: Discard, run_id: str, index: st
         shutil.copy2(own_index, index)
     git = root._replace(env={**root.env, **_disable_filters(root), **HOST_IDENTITY, "GIT_INDEX_FILE": index})
     _unhide_files(git)
-    names = _list_changed_files(git, deletes_nested=discard.deletes_nested)
+    names = _list_changed_files(git, deletes_nested=discard.deletes_nested, with_gitlinks=discard.verb == SALVAGE)
     head_tree = git.read("rev-parse", f"{head}^{{tree}}").strip() if head else ""
     staged = (git.run("write-tree") or "").strip()  # none during a merge with conflicts
     stashes = _list_stashes(git) if discard.verb == "stash" else []
@@ -271,10 +273,11 @@ def _unhide_files(git: Git) -> None:
         git.read("update-index", "-z", "--no-skip-worktree", "--stdin", stdin=hidden)
 
 
-def _list_changed_files(git: Git, *, deletes_nested: bool) -> list[str]:
+def _list_changed_files(git: Git, *, deletes_nested: bool = False, with_gitlinks: bool = False) -> list[str]:
     changed = git.read("diff-files", "-z", "--name-only", "--ignore-submodules=all").split("\0")
     untracked = git.read("ls-files", "-z", "--others", "--exclude-standard").split("\0")
-    names = [name for name in dict.fromkeys((*changed, *untracked)) if name]
+    unseen = filter(PlainFiles(git.workspace).is_file, list_work_in_gitlinks(git) if with_gitlinks else ())
+    names = [name for name in dict.fromkeys((*changed, *untracked, *unseen)) if name]
     nested = [name for name in names if name.endswith("/")]
     if deletes_nested:
         raise _CannotKeep("it discards other repositories inside this one")

@@ -102,14 +102,27 @@ def _refuse_changes(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
             raise WorktreeRefused("its HEAD is not on a branch")
     if git.run("for-each-ref", "refs/worktree", "refs/bisect", "refs/rewritten") != "":
         raise WorktreeRefused("it has worktree-specific refs")
-    modules = git.run("submodule", "status")
-    if modules is None or any(not line.startswith("-") for line in modules.splitlines()):
-        raise WorktreeRefused("it has submodules")
+    _refuse_submodules(tree)
     if lost := states.list_ignored(tree):
         raise WorktreeRefused(
             f"ignored by git, and maybe needed: {states.name_files(lost)}; copy what you need and delete that in "
             f"{tree.row.path}, then run gc again"
         )
+
+
+def _refuse_submodules(tree: RunTree) -> None:
+    """WorktreeRefused if it has repositories of submodules: their branches and stashes may be nowhere else."""
+    try:
+        found = states.list_submodules(tree.here)
+    except (GitFailed, OSError) as error:
+        raise WorktreeRefused(f"git cannot list its submodules: {error}") from error
+    if found:
+        raise _build_submodule_refusal(tree, found)
+
+
+def _build_submodule_refusal(tree: RunTree, names: Sequence[str]) -> WorktreeRefused:
+    how = f"push what you need from them, then `git worktree remove -f -f {tree.row.path}`, then run gc again"
+    return WorktreeRefused(f"it has submodules ({states.name_files(names)}): {how}")
 
 
 def _refuse_unreadable(folder: str) -> None:
@@ -127,6 +140,8 @@ def _refuse_registered_work(tree: RunTree) -> None:
     try:
         work = find_registered_work(tree.git, tree.row.path, tree.run.id)
         admin = find_admin_folder(tree.git, tree.row.path)
+        bound = tree.git._replace(env={**tree.git.env, "GIT_DIR": admin}) if admin else None
+        modules = states.list_kept_modules(bound) if bound else []
     except (GitFailed, OSError) as error:
         raise WorktreeRefused(f"its folder is gone, and git cannot tell what was in it: {error}") from error
     if work.head or work.staged:
@@ -134,7 +149,8 @@ def _refuse_registered_work(tree: RunTree) -> None:
         raise WorktreeRefused(
             f"its folder is gone, and only git has {what}: `jackline worktree salvage {tree.row.name}` keeps that"
         )
-    bound = tree.git._replace(env={**tree.git.env, "GIT_DIR": admin}) if admin else None
+    if modules:
+        raise _build_submodule_refusal(tree, modules)
     if bound and (operation := states.find_operation(bound)):
         raise WorktreeRefused(
             f"its folder is gone, and {operation} is not finished in it: `git worktree remove -f -f {tree.row.path}` "

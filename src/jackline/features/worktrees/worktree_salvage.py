@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from jackline.engine.tree_id import describe_names
-from jackline.engine.work_backup import is_certain_cache, keep_folder, keep_registered_work, keep_work
+from jackline.engine.work_backup import SALVAGE, is_certain_cache, keep_folder, keep_registered_work, keep_work
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
 from jackline.features.worktrees.worktree_state import RunTree
@@ -76,7 +76,7 @@ def _list_nested(root: str) -> list[str]:
 
 
 def _keep_ready(tree: RunTree) -> list[str]:
-    discard = Discard(verb="salvage", folder=tree.row.path, command=_COMMAND)
+    discard = Discard(verb=SALVAGE, folder=tree.row.path, command=_COMMAND)
     return _get_refs(tree, keep_work((discard,), tree.run.id, lambda folder: tree.git._replace(workspace=folder)))
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from jackline import clock
 from jackline.engine.command_runner import start_command_warden
-from jackline.engine.git import Git, unbind_git_env
+from jackline.engine.git import Git, GitFailed, unbind_git_env
 from jackline.engine.process import SpawnFailed, WardenLost
+from jackline.engine.tree_files import list_gitlinks, list_work_in_gitlinks
 from jackline.engine.tree_id import describe_names
 from jackline.engine.work_backup import is_certain_cache
 from jackline.engine.worktree import BRANCHES, ListedWorktree, parse_worktrees
@@ -189,7 +190,26 @@ def list_changes(git: Git, *, untracked: bool = True) -> list[str] | None:
     """The files of a checkout that are not committed; None if git cannot tell."""
     flag = "--untracked-files=all" if untracked else "--untracked-files=no"
     listed = git.run("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=none", flag)
-    return None if listed is None else [line[3:] for line in listed.split("\0") if line]
+    if listed is None:
+        return None
+    try:
+        unseen = describe_names(list_work_in_gitlinks(git)) if untracked else ()
+    except GitFailed:
+        return None
+    return [*(line[3:] for line in listed.split("\0") if line), *unseen]
+
+
+def list_submodules(git: Git) -> list[str]:
+    """Submodules with a repository: in the folder, or only in what git keeps of the worktree. May raise GitFailed."""
+    links = list_gitlinks(git)
+    found = (one for one in links if os.path.lexists(os.path.join(git.workspace, one, ".git")))
+    return list(describe_names(dict.fromkeys((*found, *list_kept_modules(git)))))
+
+
+def list_kept_modules(git: Git) -> list[str]:
+    """Repositories of submodules that git deletes with a worktree, also if they are not checked out any more."""
+    modules = os.path.join(git.workspace, git.read("rev-parse", "--git-path", "modules").removesuffix("\n"))
+    return sorted(os.listdir(modules)) if os.path.isdir(modules) else []
 
 
 def list_hidden(git: Git) -> list[str]:
