@@ -21,6 +21,7 @@ from jackline.domain.spec import Spec, WorktreeSpec
 from jackline.domain.states import Proof, RunState
 from jackline.engine.git import Git
 from jackline.engine.process import Warden
+from jackline.engine.work_trees import WorkTrees
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_merge, worktree_removal, worktree_state
 from jackline.features.worktrees.worktree_merge import MergeResult, merge_tree
@@ -85,7 +86,7 @@ class Scene:
             run_id=RUN, repository="", name="w", branch=BRANCH, base=self.base, base_branch="main",
             path=str(self.path), host=clock.host_name(), made_at=1, set_up_at=1,
         )  # fmt: skip
-        return RunTree(run=run, row=row, git=self.git)
+        return RunTree(run=run, row=row, git=self.git, folder=str(self.folder / "run"))
 
     def merge(self, mode: str = "", *, prove: bool = True, busy: dict[str, str] | None = None) -> MergeResult:
         return merge_tree(self.tree, mode, "", lambda: nullcontext(busy or {}), prove=prove)
@@ -276,6 +277,29 @@ def test_uncommitted_work_and_a_live_run_are_not_merged(scene: Scene) -> None:
     scene.state = RunState.RUNNING
     with pytest.raises(WorktreeRefused, match="is active in"):
         scene.merge()
+
+
+def test_files_that_only_a_proof_wrote_do_not_keep_a_merge_back(scene: Scene) -> None:
+    (scene.path / "mine").write_text("by the agent\n")
+    (scene.path / "below").mkdir()
+    scene.spec = scene.spec._replace(workspace=str(scene.path / "below"))
+    trees = WorkTrees(scene.git._replace(workspace=scene.spec.workspace), scene.tree.folder)
+    for text in ("red\n", "green\n"):
+        before = trees.begin_proof()
+        assert before is not None
+        for name in ("report", "mine", f"of {text}"):
+            (scene.path / name).write_text(text)
+        trees.end_proof(before)
+    with pytest.raises(WorktreeRefused, match="not committed: mine;"):
+        scene.merge()
+    (scene.path / "mine").unlink()
+    (scene.path / "report").write_text("by the agent\n")
+    with pytest.raises(WorktreeRefused, match="not committed: report;"):
+        scene.merge()
+    (scene.path / "report").unlink()
+    assert scene.merge().how == "fast-forward"
+    with pytest.raises(WorktreeRefused, match="not committed: of green"):
+        scene.remove()
 
 
 def test_a_target_that_is_checked_out_nowhere_moves_alone(scene: Scene) -> None:

@@ -30,6 +30,8 @@ from jackline.named import NamedTuple
 from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from jackline.engine.git import Git
     from jackline.engine.tree_files import WorkingRepository
 
@@ -96,8 +98,13 @@ class WorkTrees:
 
     def begin_proof(self) -> TreeState | None:
         """The files before a proof; what an earlier proof wrote counts from now on."""
+        path = os.path.join(self.folder, _PROOF)
+        state = self.compute_raw() if os.path.exists(path) else None
+        alone = self.find_proof_only_files(state)
         with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.folder, _PROOF))
+            os.unlink(path)
+        if state is not None and alone:
+            self._write_proof(state.id, {}, alone)
         return self.compute()
 
     def find_proof_files(self, state: TreeState | None = None) -> frozenset[str]:
@@ -109,6 +116,15 @@ class WorkTrees:
         since = self.list_changed(proof["after"], state.id)
         return frozenset(json.loads(proof["written"])).difference(since, state.tracked)
 
+    def find_proof_only_files(self, state: TreeState | None = None) -> frozenset[str]:
+        """The untracked files that did not exist before a proof, and that only proofs have written since."""
+        proof = read_json(os.path.join(self.folder, _PROOF))
+        state = state or (self.compute_raw() if proof else None)
+        if not proof or state is None:
+            return frozenset()
+        since = self.list_changed(proof["after"], state.id)
+        return frozenset(json.loads(proof.get("alone", "[]"))).difference(since, state.tracked)
+
     def end_proof(self, before: TreeState) -> ProofChanges:
         """What a proof has changed. Untracked files that it wrote are ignored until the next one."""
         after = self.compute_raw()
@@ -117,10 +133,15 @@ class WorkTrees:
         changes = find_changes(self.git, self.folder, before.id, after.id)
         tracked = before.tracked | after.tracked
         written = {name: entry for name, entry in changes.items() if name not in tracked}
-        if written:
-            facts = {"after": after.id, "written": json.dumps(written)}
-            write_file(os.path.join(self.folder, _PROOF), json.dumps(facts).encode())
+        new = {name for name, entry in written.items() if entry.startswith("0 ")}
+        alone = new.union(json.loads(read_json(os.path.join(self.folder, _PROOF)).get("alone", "[]")))
+        if written or alone:
+            self._write_proof(after.id, written, alone)
         return ProofChanges(tracked=tuple(name for name in changes if name in tracked), untracked=tuple(written))
+
+    def _write_proof(self, after: str, written: Mapping[str, str], alone: Iterable[str]) -> None:
+        facts = {"after": after, "written": json.dumps(written), "alone": json.dumps(sorted(alone))}
+        write_file(os.path.join(self.folder, _PROOF), json.dumps(facts).encode())
 
     def list_changed(self, before: str, after: str) -> tuple[str, ...]:
         """The names of the files that differ between two trees of this run."""

@@ -148,6 +148,9 @@ def _refuse_uncommitted(tree: RunTree) -> None:
     if changed is None:
         raise WorktreeRefused(f"git cannot tell whether {row.path} is clean: try `git status` there")
     if changed:
+        written = states.list_proof_files(tree)
+        changed = [name for name in changed if name not in written]
+    if changed:
         raise WorktreeRefused(
             f"not committed: {states.name_files(changed)}; commit or remove that in {row.path}, then merge"
         )

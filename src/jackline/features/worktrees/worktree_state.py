@@ -12,8 +12,9 @@ from jackline.engine.command_runner import start_command_warden
 from jackline.engine.git import Git, GitFailed, unbind_git_env
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.tree_files import list_gitlinks, list_work_in_gitlinks
-from jackline.engine.tree_id import describe_names
+from jackline.engine.tree_id import TreeUnreadable, describe_names
 from jackline.engine.work_backup import is_certain_cache
+from jackline.engine.work_trees import WorkTrees
 from jackline.engine.worktree import BRANCHES, ListedWorktree, parse_worktrees
 from jackline.engine.worktree_files import CannotCopy, is_same_file, list_copied
 from jackline.errors import Ambiguous, NotFound, WorktreeRefused
@@ -48,6 +49,7 @@ class RunTree(NamedTuple):
     run: Run
     row: RunWorktree
     git: Git  # in the main worktree of the repository
+    folder: str  # of the run's files
 
     @property
     def here(self) -> Git:
@@ -86,7 +88,7 @@ def open_trees(home: Home) -> Iterator[list[RunTree]]:
                     continue
                 folder = home.store().worktrees.find_repository(row.run_id)
                 git = Git(workspace=folder, env=unbind_git_env(os.environ), warden=warden, timeout_s=GIT_SECONDS)
-                found.append(RunTree(run=run, row=row, git=git))
+                found.append(RunTree(run=run, row=row, git=git, folder=home.folder(run.id)))
             yield found
     except (SpawnFailed, WardenLost) as error:
         raise WorktreeRefused(str(error)) from error
@@ -197,6 +199,16 @@ def list_changes(git: Git, *, untracked: bool = True) -> list[str] | None:
     except GitFailed:
         return None
     return [*(line[3:] for line in listed.split("\0") if line), *unseen]
+
+
+def list_proof_files(tree: RunTree) -> tuple[str, ...]:
+    """The untracked files in the folder that only proofs of the run have written."""
+    try:
+        return describe_names(
+            WorkTrees(tree.git._replace(workspace=tree.run.spec.workspace), tree.folder).find_proof_only_files()
+        )
+    except (TreeUnreadable, OSError):
+        return ()
 
 
 def list_submodules(git: Git) -> list[str]:
