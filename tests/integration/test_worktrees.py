@@ -162,6 +162,18 @@ def test_a_merge_of_branches_that_went_apart(scene: Scene, mode: str, parents: i
     assert scene.run("status", "--porcelain") == ""
 
 
+@pytest.mark.parametrize("mode", ["", "squash"])
+def test_without_an_identity_of_the_user_jackline_is_the_committer(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    diverge(scene)
+    (scene.folder / ".gitconfig").write_text("[user]\nuseConfigOnly = true\n")
+    scene.env["GIT_CONFIG_COUNT"] = "0"
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "0")
+    assert scene.merge(mode).how == (mode or "merge")
+    assert scene.run("log", "-1", "--format=%an %ce") == "jackline jackline@localhost"
+
+
 def test_a_merge_commit_is_made_where_a_fast_forward_would_do(scene: Scene) -> None:
     tip = scene.run("rev-parse", BRANCH)
     scene.merge("no-ff")

@@ -20,6 +20,7 @@ from jackline.engine.git import GitFailed
 from jackline.engine.settings import select_inherited_variables
 from jackline.engine.tree_files import MOST_OUTPUT, SECONDS
 from jackline.engine.tree_id import describe_names, verify_objects
+from jackline.engine.work_backup import HOST_IDENTITY
 from jackline.engine.worktree import GIT_WORDS, UserGit, WorktreeUnready, describe_end
 from jackline.engine.worktree_files import CannotCopy, copy_files
 from jackline.errors import WorktreeRefused
@@ -86,6 +87,7 @@ def merge_tree(tree: RunTree, mode: str, into: str, hold_claims: HoldClaims, *, 
     if tree.git.run("merge-base", "--is-ancestor", tip, before) is not None:
         return MergeResult(target=target, commit=before, before=before, how=UP_TO_DATE, proof="no proof")
     checkout = find_checkout(tree.git, target, busy)
+    tree = _set_identity(tree)
     is_straight = tree.git.run("merge-base", "--is-ancestor", before, tip) is not None
     if mode == FF_ONLY and not is_straight:
         raise WorktreeRefused(f"{target} has commits that {tree.row.branch} does not have: use --no-ff or --squash")
@@ -108,6 +110,13 @@ def build_merged_fact(tree: RunTree, result: MergeResult) -> Fact:
     """The event of a merge."""
     data = {"branch": tree.row.branch, "target": result.target, "commit": result.commit, "before": result.before}
     return Fact("worktree.merged", {**data, "how": result.how, "proof": result.proof})
+
+
+def _set_identity(tree: RunTree) -> RunTree:
+    """Let git commit as jackline if it does not know who the user is, as it does for commits of the host."""
+    if tree.git.run("var", "GIT_COMMITTER_IDENT") is not None:
+        return tree
+    return tree._replace(git=tree.git._replace(env={**tree.git.env, **HOST_IDENTITY}))
 
 
 def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[str, str]:
