@@ -104,6 +104,17 @@ def test_a_manifest_and_show_name_it(repo: Place) -> None:
     assert "jackline/r" in repo.type("show", "r").out
 
 
+@pytest.mark.parametrize("command", ["git switch -qc other", "git switch -q --detach"])
+def test_a_merge_is_only_suggested_if_the_branch_has_the_commits(repo: Place, command: str) -> None:
+    ended = start(repo, steps=(run(f"{command} && echo two >> a && git commit -qam second"), SAY))
+    look = "jackline/r does not have the commits that are in its worktree; look at it: jackline worktree open r"
+    assert (ended.code, look in ended.out, "merge it" in ended.out) == (0, True, False), ended
+    git(repo, "switch", "-q", "jackline/r", where=find_root(repo))
+    assert look in repo.type("show", "r").out
+    git(repo, "merge", "-q", "HEAD@{1}", where=find_root(repo))
+    assert "merge it: jackline worktree merge r" in repo.type("show", "r").out
+
+
 def test_it_is_found_by_name_and_run_and_refusals_are_one_line(repo: Place) -> None:
     steps = (run("echo two >> a && git commit -qam second && echo more > more"), SAY)
     ended = start(repo, "some", steps=steps, run_id="first")

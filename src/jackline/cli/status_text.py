@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.cli.output import Output
     from jackline.domain.records import Call, Run, Turn
+    from jackline.domain.spec import WorktreeSpec
 
 _QUESTIONS = {
     DOUBT_ANSWERS: "may have happened: look, then answer with one of",
@@ -132,9 +134,7 @@ def list_next_steps(home: Home, run: Run, out: Output) -> list[str]:
         case RunState.FAILED if not run.spec.imported:
             return [*_list_failed_steps(home, run, out, resume), read]
         case RunState.SUCCEEDED if (name := _find_worktree_name(home, run)) and not run.spec.pr:
-            if not home.store().records.get_changes(run.id).commits:
-                return [f"nothing is committed; look at it: {out.format_command('worktree', 'open', name)}", read]
-            return [f"merge it: {out.format_command('worktree', 'merge', name)}", read]
+            return [_suggest_worktree_step(home, run, name, out), read]
         case _:
             return [read]
 
@@ -143,6 +143,28 @@ def _find_worktree_name(home: Home, run: Run) -> str:
     """The name of the run's own worktree; empty if it has none, or it was removed."""
     found = home.store().worktrees.get(run.id) if run.spec.worktree.name else None
     return found.name if found is not None and found.removed_at is None else ""
+
+
+def _suggest_worktree_step(home: Home, run: Run, name: str, out: Output) -> str:
+    """Return what to do with the worktree of a run that succeeded."""
+    look = f"look at it: {out.format_command('worktree', 'open', name)}"
+    commits = home.store().records.get_changes(run.id).ids
+    if not commits:
+        return f"nothing is committed; {look}"
+    if not _is_on_branch(run.spec.worktree, commits[-1]):
+        return f"{run.spec.worktree.branch} does not have the commits that are in its worktree; {look}"
+    return f"merge it: {out.format_command('worktree', 'merge', name)}"
+
+
+def _is_on_branch(worktree: WorktreeSpec, commit: str) -> bool:
+    """Whether the branch of a worktree has this commit and what is checked out; without the folder, nothing is."""
+    from jackline.engine.git import Git, unbind_git_env
+
+    if not os.path.isdir(worktree.path):
+        return True
+    git = Git(workspace=worktree.path, env=unbind_git_env(os.environ))
+    words = ("rev-list", "--max-count=1", "HEAD", commit, "--not", f"refs/heads/{worktree.branch}")
+    return git.run(*words) == ""
 
 
 def _list_failed_steps(home: Home, run: Run, out: Output, resume: str) -> list[str]:
