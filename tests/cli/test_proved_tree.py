@@ -43,7 +43,25 @@ def test_a_proof_that_changes_tracked_files_never_ends_as_succeeded(repository: 
     """Such as an agent that lets the tests repair the work, or break it after they have passed."""
     ended = play(repository, SAY, proof="date +%N > a.txt", words=("--max-iterations", "1"))
     assert (ended.code, ended.json["state"], ended.json["proof"]) == (16, "failed", "unverified")
-    assert "tracked files changed while the proof ran: a.txt" in ended.json["detail"]
+    assert "files changed while the proof ran: a.txt" in ended.json["detail"]
+
+
+def test_a_proof_that_changes_new_files_of_the_work_never_ends_as_succeeded(repository: Place) -> None:
+    """An agent that lets its own script destroy the work after it has passed."""
+    step = write("good", "work.txt")
+    script = "grep -q good work.txt && echo EVIL > work.txt"
+    lie = {"call": {"tool": "Bash", "input": {"command": "./lie.sh"}, "run": f"echo '{script}' > check.sh"}}
+    ended = play(repository, step, lie, SAY, proof="sh check.sh", words=("--max-iterations", "1"))
+    assert (ended.code, ended.json["state"], ended.json["proof"]) == (16, "failed", "refuted")
+
+
+def test_a_database_that_was_there_before_costs_one_more_proof_and_is_named(repository: Place) -> None:
+    (repository.repository / "old.db").write_text("old\n")
+    proof = "date +%N >> old.db"
+    assert play(repository, write("two"), SAY, proof=proof).json["proof"] == "proved"
+    assert len(repository.type("show", "r", "--json").json["checks"]) == 2
+    named = "left out   there before, but rewritten by each proof and ignored: old.db\n"
+    assert named in repository.type("show", "r").out
 
 
 def test_an_agent_that_removes_the_repository_never_ends_as_succeeded(repository: Place) -> None:

@@ -1,9 +1,10 @@
-"""A proof is bound to the files that it ran on: a change of tracked files voids it, new files are named and ignored."""
+"""A proof is bound to the files that it ran on: a change of them voids it, new files are named and ignored."""
 
 from __future__ import annotations
 
 import os
 import queue
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,25 +105,66 @@ def test_new_files_of_a_proof_are_named_and_ignored_until_they_change(
     repo: Path, trees: WorkTrees, warden: Warden, tmp_path: Path
 ) -> None:
     (repo / "report.txt").write_text("old\n")
-    before = trees.read_id()
-    received = prove("date +%N > report.txt; echo x > coverage", repo, trees, warden)
+    command = "date +%N >> report.txt; date +%N > coverage"
+    assert ended(prove(command, repo, trees, warden)).changed == ("report.txt",)
+    (repo / "coverage").unlink()
+    before, written = trees.read_id(), (repo / "report.txt").read_text()
+    received = prove(command, repo, trees, warden)
     end = ended(received)
     assert (end.exit_code, end.changed, end.tree) == (0, (), before)
-    assert received.facts[0].data["untracked"] == ["coverage", "report.txt"]
+    data = received.facts[0].data
+    assert (data["untracked"], data["rewritten"]) == (["coverage"], ["report.txt"])
     assert trees.read_id() == open_trees(repo, tmp_path, warden).read_id() == before
     copies = ReviewCopies(trees, "r", str(tmp_path / "cache"))
     copy = copies.prepare_review(end.tree, 1, 0)
-    assert (Path(copy.path) / "report.txt").read_text() == "old\n"
+    assert (Path(copy.path) / "report.txt").read_text() == written
     assert not (Path(copy.path) / "coverage").exists()
     copies.finish_review(copy)
     assert (repo / "coverage").exists()
     (repo / "coverage").write_text("by somebody\n")
     assert trees.read_id() != before
+    (repo / "report.txt").write_text("by somebody\n")
     again = prove("date +%N > report.txt", repo, trees, warden)  # what is there before a proof belongs to it
-    assert ended(again).tree not in {before, ""}
+    assert (ended(again).changed, ended(again).tree in {before, ""}) == ((), False)
     assert ended(again).tree == trees.read_id()
     git(repo, "add", "report.txt")
     assert trees.read_id() != ended(again).tree
+
+
+@pytest.mark.parametrize("command", ["sed -i s/x=1/x_=_1/ b.py; grep x b.py", "rm -f b.py", "chmod +x b.py"])
+def test_a_change_of_new_files_of_the_work_voids_it_until_it_has_ended(
+    repo: Path, trees: WorkTrees, warden: Warden, command: str
+) -> None:
+    """Most agents leave new files uncommitted, and a formatter may be part of the proof."""
+    (repo / "b.py").write_text("x=1\n")
+    before = trees.read_id()
+    end = ended(prove(command, repo, trees, warden))
+    assert (end.changed, end.tree) == (("b.py",), before)
+    assert trees.read_id() != before
+    trees.begin_proof()  # one that a crash interrupts
+    end = ended(prove(command, repo, trees, warden))
+    assert (end.changed, end.tree) == ((), trees.read_id())
+    (repo / "b.py").unlink(missing_ok=True)
+    (repo / "b.py").write_text("x=1\n")
+    assert ended(prove(command, repo, trees, warden)).changed == ("b.py",)
+
+
+def test_files_that_every_proof_rewrites_are_ignored_although_others_void_it(
+    repo: Path, trees: WorkTrees, warden: Warden
+) -> None:
+    """A formatter of tracked files, and a database that is new, or was there before."""
+    (repo / "old.db").write_text("old\n")
+    command = "echo x > a.txt; for db in old.db new.db; do date +%N >> $db; done"
+    assert ended(prove(command, repo, trees, warden)).changed == ("a.txt", "old.db")
+    received = prove(command, repo, trees, warden)
+    assert (ended(received).changed, received.facts[0].data["rewritten"]) == ((), ["new.db", "old.db"])
+    (repo / "late.db").write_text("old\n")
+    received = prove("date +%N > late.db; date +%N > old.db", repo, trees, warden)
+    assert (ended(received).changed, received.facts[0].data["rewritten"]) == (("late.db",), ["old.db"])
+    for folder in (Path(trees.folder) / "objects").glob("??"):  # as if they had been those of the repository
+        shutil.rmtree(folder)
+    (repo / "a.txt").write_text("later\n")
+    assert ended(prove("date +%N > late.db", repo, trees, warden)).changed == ("late.db",)
 
 
 def test_a_tracked_change_after_the_proof_is_another_tree(repo: Path, trees: WorkTrees, warden: Warden) -> None:

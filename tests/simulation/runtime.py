@@ -166,7 +166,7 @@ class SimulatedRuntime:
         )
 
     def _prove(self, order: RunCheck, run: Run) -> RunInput:
-        """The proof passes on good trees; now and then it changes a tracked file, and is void."""
+        """The proof passes on good trees; now and then it changes a file of the work, and is void."""
         out = self._outside
         is_good = not run.spec.review or out.tree in out.good
         check = Check(run.id, order.step, self._lease.token, order.command, self.now(), self.now(), int(not is_good))

@@ -62,6 +62,8 @@ def test_files_that_a_proof_does_not_cover_are_named() -> None:
     text = "the proof ran on tree aaaaaaaaaaaa; left out, too large or unreadable: 0.bin, 1.bin, 2.bin, 3.bin, 4.bin"
     assert describe_event(event) == f"{text} and 2 more"
     assert is_notable(event)
+    kept = place(Fact("check.tree", {**data, "left_out": [], "rewritten": [".coverage"]}), "r", 1, 1, "engine", "")
+    assert describe_event(kept).endswith("there before, but rewritten by each proof and ignored: .coverage")
     plain = place(Fact("check.tree", {**data, "left_out": []}), "r", 1, 1, "engine", "")
     assert (describe_event(plain), is_notable(plain)) == ("the proof ran on tree aaaaaaaaaaaa", False)
 

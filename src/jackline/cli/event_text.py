@@ -48,7 +48,7 @@ _TEXTS = {
     "review.undone": "undid what the reviewer changed; its changes are kept: {kept}",
     "iteration.ended": "iteration {iteration} ended: {failure}: {detail}",
     "check.tree": "the proof ran on tree {tree}{named}",
-    "check.void": "the proof does not count: it changed tracked files",
+    "check.void": "the proof does not count: it changed the files that it ran on",
     "check.dropped": "the files have changed since the review began: they are proved and reviewed again",
     "finding.added": "{finding} {severity}, {where}: {text}",
     "finding.raised": "{finding} is {severity} now",
@@ -118,7 +118,11 @@ def is_notable(event: Event) -> bool:
 
 def describe_left_files(data: Mapping[str, Any]) -> str:
     """Describe the files of an event `check.tree` that the tree of a proof does not hold; empty if it holds all."""
-    parts = (("left out, too large or unreadable", "left_out"), ("written by the proof and ignored", "untracked"))
+    parts = (
+        ("left out, too large or unreadable", "left_out"),
+        ("there before, but rewritten by each proof and ignored", "rewritten"),
+        ("written by the proof and ignored", "untracked"),
+    )
     texts: list[str] = []
     for title, key in parts:
         names = [str(name) for name in data.get(key) or ()]

@@ -199,7 +199,9 @@ class LiveView:
         if is_review or event.kind in {"run.succeeded", "check.started", "publishing.started"}:  # follow a good one
             return CallLine(title, style="ok", duration_ms=duration)
         if event.kind == "check.void":
-            return CallLine(title, result="void: it changed tracked files", style="open", duration_ms=duration)
+            return CallLine(
+                title, result="void: it changed the files that it ran on", style="open", duration_ms=duration
+            )
         is_refuted = event.kind in {"turn.started", "iteration.ended"} or data.get("proof") == "refuted"
         style, result = ("failed", "") if is_refuted else ("open", "interrupted")
         if event.kind == "run.failed" and data.get("failure") == Failure.PROOF:  # such as one that passed too early

@@ -178,12 +178,12 @@ def _on_first_proof(state: MachineState, event: CheckEnded) -> StepResult:
 
 
 def _on_void_proof(state: MachineState, event: CheckEnded) -> StepResult:
-    """Tracked files changed while the proof ran, so it says nothing about either tree: make it once more.
+    """Files changed while the proof ran, so it says nothing about either tree: make it once more.
 
     The checks before it come first again: the host commits what the proof has changed.
     """
     files = ", ".join(event.changed[:_MOST_NAMED]) + (" and others" if len(event.changed) > _MOST_NAMED else "")
-    detail = f"tracked files changed while the proof ran: {files}"
+    detail = f"files changed while the proof ran: {files}"
     fact = Fact("check.void", {"files": list(event.changed)})
     if not state.has_void_proof:
         return prepend_fact(fact, _run_next_check(state._replace(has_void_proof=True, checks_passed=0), event.at))

@@ -47,7 +47,7 @@ class MachineState(NamedTuple):
     accepted_round: int = 0  # the last review round in which a person has accepted the work
     verdict_problem: str = ""  # why the last answer of a reviewer was not a verdict
     has_asked_again: bool = False  # a reviewer was asked once more for its verdict
-    has_void_proof: bool = False  # the proof was void: tracked files changed while it ran
+    has_void_proof: bool = False  # the proof was void: files changed while it ran
     has_tree_changed: bool = False  # the workspace is no longer the one that the reviewers have seen
     has_worked: bool = False  # a turn has ended in this attempt
     has_failed_first: bool = False  # the proof was made before any work, and failed

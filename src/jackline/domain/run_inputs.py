@@ -97,7 +97,7 @@ class CheckEnded(NamedTuple):
     exit_code: int | None
     detail: str = ""
     tree: str = ""  # the content of the workspace that was checked; empty if git cannot tell
-    changed: tuple[str, ...] = ()  # tracked files that changed during the check, which says nothing then
+    changed: tuple[str, ...] = ()  # files that changed during the check, which says nothing then
     digest: str = ""  # of the output
     failure: Failure | None = None  # if not that of the check
 

@@ -165,11 +165,12 @@ class CheckJob:
             return ended._replace(exit_code=None, detail=detail), ()
         data = {
             "tree": before.id,
-            "untracked": list(describe_names(changes.untracked[:_MOST_NAMED])),
+            "untracked": list(describe_names(changes.new[:_MOST_NAMED])),
+            "rewritten": list(describe_names(changes.rewritten[:_MOST_NAMED])),
             "left_out": list(describe_names(before.left_out[:_MOST_NAMED])),
             "absent": before.absent,
         }
-        changed = describe_names(changes.tracked[:_MOST_NAMED])
+        changed = describe_names(changes.voiding[:_MOST_NAMED])
         return ended._replace(tree=before.id, changed=changed), (Fact("check.tree", data),)
 
     def _keep_tail(self, masked: bytes) -> None:

@@ -30,8 +30,6 @@ from jackline.named import NamedTuple
 from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from jackline.engine.git import Git
     from jackline.engine.tree_files import WorkingRepository
 
@@ -40,6 +38,8 @@ _MARKER = "bound"  # its workspace was in a repository when the run began; it ho
 _ABSENT = "absent.json"  # the names of the files that were absent then
 _START = "start.json"  # where the run began
 _PROOF = "proof.json"  # what the last proof wrote
+_EARLIER = "earlier-proof.json"  # the same of the proof before the one that runs now
+_NEW = "0 "  # begins the entry of a file that a tree lacks
 
 
 class StartPoint(NamedTuple):
@@ -52,8 +52,9 @@ class StartPoint(NamedTuple):
 class ProofChanges(NamedTuple):
     """The names of the files that changed while a proof ran."""
 
-    tracked: tuple[str, ...] = ()
-    untracked: tuple[str, ...] = ()
+    voiding: tuple[str, ...] = ()  # tracked ones, and untracked ones of the proved tree: it proves neither tree
+    new: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()  # untracked ones of the proved tree that the proof before wrote, too
 
 
 class TreeChanges(NamedTuple):
@@ -98,50 +99,59 @@ class WorkTrees:
 
     def begin_proof(self) -> TreeState | None:
         """The files before a proof; what an earlier proof wrote counts from now on."""
-        path = os.path.join(self.folder, _PROOF)
-        state = self.compute_raw() if os.path.exists(path) else None
-        alone = self.find_proof_only_files(state)
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-        if state is not None and alone:
-            self._write_proof(state.id, {}, alone)
+        with suppress(FileNotFoundError):  # after a crash during a proof, the one before it is still the earlier one
+            os.replace(os.path.join(self.folder, _PROOF), os.path.join(self.folder, _EARLIER))
         return self.compute()
 
     def find_proof_files(self, state: TreeState | None = None) -> frozenset[str]:
         """The untracked files that the last proof wrote and that have not changed since."""
-        proof = read_json(os.path.join(self.folder, _PROOF))
-        state = state or (self.compute_raw() if proof else None)
-        if not proof or state is None:
-            return frozenset()
-        since = self.list_changed(proof["after"], state.id)
-        return frozenset(json.loads(proof["written"])).difference(since, state.tracked)
+        return self._find_recorded("written", state)
 
     def find_proof_only_files(self, state: TreeState | None = None) -> frozenset[str]:
         """The untracked files that did not exist before a proof, and that only proofs have written since."""
+        return self._find_recorded("alone", state)
+
+    def _find_recorded(self, key: str, state: TreeState | None) -> frozenset[str]:
         proof = read_json(os.path.join(self.folder, _PROOF))
-        state = state or (self.compute_raw() if proof else None)
-        if not proof or state is None:
+        names = frozenset[str](json.loads(proof.get(key, "[]")))
+        state = state or (self.compute_raw() if names else None)
+        if not names or state is None:
             return frozenset()
-        since = self.list_changed(proof["after"], state.id)
-        return frozenset(json.loads(proof.get("alone", "[]"))).difference(since, state.tracked)
+        return names.difference(self.list_changed(proof["after"], state.id), state.tracked)
 
     def end_proof(self, before: TreeState) -> ProofChanges:
-        """What a proof has changed. Untracked files that it wrote are ignored until the next one."""
+        """What a proof has changed. New files, and those that every proof writes, are ignored until the next one."""
         after = self.compute_raw()
         if after is None:
             raise TreeUnreadable("its repository is gone")
         changes = find_changes(self.git, self.folder, before.id, after.id)
         tracked = before.tracked | after.tracked
-        written = {name: entry for name, entry in changes.items() if name not in tracked}
-        new = {name for name, entry in written.items() if entry.startswith("0 ")}
-        alone = new.union(json.loads(read_json(os.path.join(self.folder, _PROOF)).get("alone", "[]")))
-        if written or alone:
-            self._write_proof(after.id, written, alone)
-        return ProofChanges(tracked=tuple(name for name in changes if name in tracked), untracked=tuple(written))
-
-    def _write_proof(self, after: str, written: Mapping[str, str], alone: Iterable[str]) -> None:
-        facts = {"after": after, "written": json.dumps(written), "alone": json.dumps(sorted(alone))}
+        untracked = {name: entry for name, entry in changes.items() if name not in tracked}
+        # Caches, databases and logs: two proofs in a row have written them, or nobody else since the last one did.
+        always_rewritten = json.loads(read_json(os.path.join(self.folder, _EARLIER)).get("rewritten", "[]"))
+        rewritable = {*always_rewritten, *self._find_untouched("changed", before)}
+        written = {name: one for name, one in untracked.items() if one.startswith(_NEW) or name in rewritable}
+        new = tuple(name for name, entry in written.items() if entry.startswith(_NEW))
+        rewritten = tuple(name for name in written if name not in new)
+        facts = {
+            "after": after.id,
+            "written": json.dumps(written),
+            "changed": json.dumps(list(untracked)),
+            "rewritten": json.dumps(sorted({*always_rewritten, *rewritten})),
+            "alone": json.dumps(sorted({*new, *self._find_untouched("alone", before)})),
+        }
         write_file(os.path.join(self.folder, _PROOF), json.dumps(facts).encode())
+        voiding = tuple(name for name in changes if name not in written)
+        return ProofChanges(voiding=voiding, new=new, rewritten=rewritten)
+
+    def _find_untouched(self, key: str, before: TreeState) -> set[str]:
+        """The files that the earlier proof recorded under this key and that nothing has changed since."""
+        earlier = read_json(os.path.join(self.folder, _EARLIER))
+        names = set[str](json.loads(earlier.get(key, "[]")))
+        try:
+            return names.difference(self.list_changed(earlier["after"], before.id)) if names else names
+        except TreeUnreadable:  # an object of the earlier tree is gone
+            return set()
 
     def list_changed(self, before: str, after: str) -> tuple[str, ...]:
         """The names of the files that differ between two trees of this run."""
