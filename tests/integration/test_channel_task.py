@@ -74,6 +74,21 @@ def test_a_dead_channel_is_left_alone_and_then_gets_everything(tmp_path: Path, m
         assert DeliveryStore(home.store()).list_notices(clock.wall_ms(), stuck_only=True) == []
 
 
+def test_a_retry_of_a_person_ends_the_pause_of_a_dead_channel(tmp_path: Path) -> None:
+    with NtfyServer() as server, open_home(tmp_path, server) as home:
+        (task,) = list_channel_tasks(home)
+        context, deliveries = Context(home), DeliveryStore(home.store())
+        server.fail(503)
+        add_notice(home, "a")
+        task.run(context)
+        add_notice(home, "b")
+        task.run(context)
+        assert server.list_messages("watch") == []
+        assert deliveries.retry("", clock.wall_ms()) == 1
+        task.run(context)
+        assert {one["title"] for one in server.list_messages("watch")} == {"title of a", "title of b"}
+
+
 def test_one_message_that_is_refused_stops_no_other(tmp_path: Path) -> None:
     with NtfyServer() as server, open_home(tmp_path, server) as home:
         (task,) = list_channel_tasks(home)

@@ -228,6 +228,10 @@ class DeliveryStore(StorePart):
         values = {"notice_id": clean(notice_id), "at": at}
         return self._driver.write(lambda statements: statements.run("retry_deliveries", values))
 
+    def has_retried(self, channel: str, since: int) -> bool:
+        """Whether a row of the channel was made due at once by `retry`, since a time, and was not tried since."""
+        return self._one("has_retried_delivery", {"channel": channel, "since": since}) is not None
+
     def skip_removed(self, known: Iterable[str], at: int) -> int:
         """Close the open rows of channels that are no longer configured, those that were given up, too.
 

@@ -59,13 +59,14 @@ class ChannelTask:
         self._channel = channel
         self._failures = 0
         self._closed_until = 0.0  # of the monotonic clock
+        self._failed_at = 0
 
     def run(self, context: ServiceContext) -> float:
         """Deliver what is due; the seconds until the next look."""
         closed = self._closed_until - time.monotonic()
-        if closed > 0:
-            return closed
         home = context.home
+        if closed > 0 and not DeliveryStore(home.store()).has_retried(self._channel.name, self._failed_at):
+            return closed
         plan_deliveries(home, load_channels(home.config)[0])
         until = time.monotonic() + _PASS_SECONDS
         one = ChannelPass(
@@ -80,7 +81,7 @@ class ChannelTask:
         if one.is_down:
             self._failures += 1
             pause = compute_backoff_ms(_REOPENING, self._failures, self._channel.name) / 1000
-            self._closed_until = time.monotonic() + pause
+            self._closed_until, self._failed_at = time.monotonic() + pause, clock.wall_ms()
             return pause
         self._failures = 0
         next_at = DeliveryStore(home.store()).find_next_at(self._channel.name)

@@ -57,6 +57,10 @@ SELECT DISTINCT channel FROM deliveries WHERE state = 'pending' AND owner = :own
 UPDATE deliveries SET state = 'pending', next_at = :at, attempts = 0, created_at = :at, claimed_until = 0
 WHERE state IN ('pending', 'stuck') AND (notice_id = :notice_id OR :notice_id = '')
 
+-- name: has_retried_delivery
+SELECT 1 FROM deliveries
+WHERE state = 'pending' AND channel = :channel AND attempts = 0 AND next_at = created_at AND created_at >= :since LIMIT 1
+
 -- name: unfinished_channels
 SELECT channel FROM deliveries WHERE state = 'pending' UNION SELECT channel FROM deliveries WHERE state = 'stuck'
 
