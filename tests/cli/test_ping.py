@@ -98,8 +98,12 @@ def test_what_a_dead_server_missed_is_sent_by_the_next_command(place: Place, pin
     pings.answer = 503
     ended = place.play(SAY, words=("--ping", pings.url, "--run-id", "one"))
     assert ended.code == 0
-    assert "stay due" in ended.err
+    assert "jackline: a ping was not accepted and stays due; see `jackline notices --stuck`\n" in ended.err
+    assert "notices for" not in ended.err
     assert SECRET not in ended.err
+    delivered = place.type("notices", "--deliver")
+    assert (delivered.code, delivered.out) == (1, "0 messages sent\n")
+    assert "a ping was not accepted" in delivered.err
     pings.answer = 200
     pings.seen.clear()
     assert place.play(SAY, words=("--run-id", "two")).code == 0
@@ -141,6 +145,7 @@ def test_a_ping_that_is_stuck_is_listed_by_its_run(place: Place, pings: PingServ
     pings.answer, pings.seen = 200, []
     retried = place.type("notices", "--retry", str(end["id"]))
     assert (retried.code, pings.paths[-1]) == (0, ""), retried
+    assert retried.out == "1 due again\n0 messages sent\n"
 
 
 def test_an_address_is_never_shown(place: Place, pings: PingServer) -> None:

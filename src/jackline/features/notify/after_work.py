@@ -14,6 +14,7 @@ from jackline.features.notify.delivery_store import DeliveryStore
 from jackline.features.notify.ping import finish_background
 from jackline.features.notify.senders import find_terminal
 from jackline.formatting import make_printable
+from jackline.store.parts import PING_CHANNEL
 
 if TYPE_CHECKING:
     from jackline.app.home import Home
@@ -22,6 +23,8 @@ SECONDS = 3.0
 _KILL_SECONDS = 2.75  # after which the child is ended
 _REPORT_SECONDS = 0.3  # before that, in which it stops sending and reports
 _SHOWN = 300
+PING_FAILED = "a ping was not accepted and stays due"
+_SEE = "see `jackline notices --stuck`"
 _MODULE = "jackline.features.notify.delivery"
 
 
@@ -37,9 +40,11 @@ def deliver_after_work(home: Home) -> None:
         else:
             report = deliver_in_child(home, started)
             home.warnings += report.problems
-            if report.down:
-                text = f"notices for {', '.join(report.down)} were not delivered and stay due"
-                home.warnings.append(f"{text}; see `jackline notices --stuck`")
+            channels = [name for name in report.down if name != PING_CHANNEL]
+            if channels:
+                home.warnings.append(f"notices for {', '.join(channels)} were not delivered and stay due; {_SEE}")
+            if PING_CHANNEL in report.down:
+                home.warnings.append(f"{PING_FAILED}; {_SEE}")
     except (JacklineError, OSError) as error:  # the command has done its work anyway
         home.warnings.append(f"notices were not delivered: {error}")
 

@@ -27,7 +27,10 @@ _LEAST_SECONDS = 0.05
 
 
 class DeliveryReport(NamedTuple):
-    """What the passes of one delivery did; the child that delivers for a command prints it as JSON."""
+    """What the passes of one delivery did; the child that delivers for a command prints it as JSON.
+
+    Pings are no messages, and not counted; in `down` they are a channel.
+    """
 
     sent: int = 0
     postponed: int = 0

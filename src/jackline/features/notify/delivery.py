@@ -23,6 +23,7 @@ from jackline.features.notify.channel_settings import load_channels
 from jackline.features.notify.delivery_store import SENT, STUCK, DeliveryStore
 from jackline.features.notify.messages import list_labels
 from jackline.features.notify.ping import list_ping_passes
+from jackline.store.parts import PING_CHANNEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,8 @@ def deliver_due(
     run_passes(passes, until)
     total: Counter[str] = Counter()
     for one in passes:
-        total.update(one.counts)
+        if one.channel.name != PING_CHANNEL:
+            total.update(one.counts)
     down = tuple(dict.fromkeys(one.channel.name for one in passes if one.is_down))
     return DeliveryReport(sent=total[SENT], postponed=total["postponed"], stuck=total[STUCK], down=down)
 

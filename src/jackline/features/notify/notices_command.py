@@ -12,6 +12,7 @@ from jackline.cli.parser import RUN_HELP, parse_count
 from jackline.errors import UsageError
 from jackline.features.notify.delivery_store import PENDING, STUCK, DeliveryStore
 from jackline.formatting import format_iso, format_local, make_printable, parse_time, pluralize
+from jackline.store.parts import PING_CHANNEL
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -94,11 +95,11 @@ def _retry(deliveries: DeliveryStore, text: str, out: Output) -> None:
     if not count and found:
         raise UsageError(f"notice {found} has nothing left to send")
     if not out.json:
-        out.print_line(f"{pluralize(count, 'message')} due again")
+        out.print_line(f"{count} due again")
 
 
 def _deliver(home: Home, out: Output) -> int:
-    from jackline.features.notify.after_work import deliver_in_child
+    from jackline.features.notify.after_work import PING_FAILED, deliver_in_child
 
     if not home.config.channels and not home.is_new:
         DeliveryStore(home.store()).skip_removed((), clock.wall_ms())
@@ -115,7 +116,8 @@ def _deliver(home: Home, out: Output) -> int:
     else:
         out.print_line(f"{pluralize(report.sent, 'message')} sent")
         for channel in report.down:
-            out.print_note(f"jackline: channel {channel} does not work now; see `jackline notices --stuck`")
+            problem = PING_FAILED if channel == PING_CHANNEL else f"channel {channel} does not work now"
+            out.print_note(f"jackline: {problem}; see `jackline notices --stuck`")
     return 1 if report.down else 0
 
 
