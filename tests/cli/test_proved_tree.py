@@ -95,6 +95,9 @@ def test_a_proof_that_passes_before_any_work_ends_the_run(repository: Place) -> 
     ended = play(repository, write("two"), SAY, proof="grep one a.txt", words=words)
     assert ended.code == 16
     assert "passes before any work" in ended.json["detail"]
+    shown = repository.type("show", "r").out
+    assert "start another run with another proof, or without --proof-must-fail-first\n" in shown
+    assert "jackline resume" not in shown
     assert (repository.repository / "a.txt").read_text() == "one\n"
 
 
@@ -106,6 +109,7 @@ def test_a_proof_that_fails_before_the_work_and_passes_after_it(repository: Plac
 def test_a_proof_that_cannot_be_run_has_not_failed_first(repository: Place) -> None:
     ended = play(repository, write("two"), SAY, proof="no-such-program", words=("--proof-must-fail-first",))
     assert (ended.code, "cannot be run before the work (exit 127)" in ended.json["detail"]) == (16, True)
+    assert "or, if the proof can be run now: jackline resume r\n" in repository.type("show", "r").out
     assert (repository.repository / "a.txt").read_text() == "one\n"
 
 

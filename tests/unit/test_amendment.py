@@ -8,7 +8,7 @@ from jackline.domain.amendment import build_resume_words, suggest_totals
 from jackline.domain.limits import Limits, Spent
 from jackline.domain.records import Run, RunStatus
 from jackline.domain.spec import Spec
-from jackline.domain.states import Failure, RunState
+from jackline.domain.states import Failure, Phase, RunState
 
 
 def test_a_suggested_sum_is_in_whole_cents() -> None:
@@ -33,3 +33,5 @@ def test_used_iterations_are_doubled(failure: Failure) -> None:
     early = status._replace(spent=Spent(iterations=2))
     assert build_resume_words(build(spec, early)) == ("resume", "r")
     assert build_resume_words(build(spec, status._replace(failure=Failure.TIMEOUT))) == ("resume", "r")
+    for goal in (Phase.PROVING, Phase.REVIEWING, Phase.PUBLISHING):  # such as a proof that was killed
+        assert build_resume_words(build(spec, status._replace(goal=goal))) == ("resume", "r")

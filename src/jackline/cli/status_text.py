@@ -181,10 +181,19 @@ def _list_failed_steps(home: Home, run: Run, out: Output, resume: str) -> list[s
         case Failure.UNGATED if names := _suggest_ungated_rules(home, run):
             allowed = out.format_command("resume", run.id, "--allow", ",".join(names))
             return [f"allow such calls and continue: {allowed}", f"continue without: {resume}"]
+        case Failure.PROOF if (code := _find_first_proof(home, run)) is not None:
+            other = "start another run with another proof, or without --proof-must-fail-first"
+            return [other, *([f"or, if the proof can be run now: {resume}"] if code else [])]
         case _ if len(more := build_resume_words(run)) > len(("resume", run.id)):
             return [f"more iterations: {out.format_command(*more)}"]
         case _:
             return [f"try again: {resume}"]
+
+
+def _find_first_proof(home: Home, run: Run) -> int | None:
+    """The exit code of a proof that ended the run before any work; None if there is none, or it was killed."""
+    checks = [] if run.status.turn else home.store().records.list_checks(run.id)
+    return checks[-1].exit_code if checks else None
 
 
 def _describe_login(home: Home, agent: str) -> str:

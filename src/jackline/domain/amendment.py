@@ -99,7 +99,8 @@ def suggest_totals(limits: Limits, spent: Spent) -> list[tuple[str, str]]:
 def build_resume_words(run: Run) -> tuple[str, ...]:
     """The words of the `jackline` command that continues a run; after a budget was spent, with higher totals."""
     words = ["resume", run.id]
-    most, needs_work = run.spec.limits.iterations, run.status.goal is not Phase.REVIEWING
+    # A check, review or publication that could not be made is made again first: its iteration is not over.
+    most, needs_work = run.spec.limits.iterations, run.status.goal is Phase.WORKING
     has_ended = needs_work and run.status.failure in {*ENDS_ITERATION, Failure.NO_PROGRESS}
     if has_ended and most and run.status.spent.iterations >= most:
         words += ["--max-iterations", str(2 * run.status.spent.iterations)]

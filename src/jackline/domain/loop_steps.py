@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _GOALS = {Role.PLAN: Phase.PLANNING, Role.WORK: Phase.WORKING}
 _NOT_RUN = frozenset({126, 127})  # exit codes of a shell that cannot start a program, or does not find it
+_OTHER_PROOF = "start another run with another proof or without --proof-must-fail-first"
 _MOST_NAMED = 5  # files in a message
 
 
@@ -166,14 +167,13 @@ def _on_check_ended(state: MachineState, event: CheckEnded) -> StepResult:
 def _on_first_proof(state: MachineState, event: CheckEnded) -> StepResult:
     """The proof was made before any work: it has to fail, or it does not show that the work was done."""
     if event.exit_code == 0:
-        detail = f"the proof passes before any work, so it proves nothing: {state.spec.proof}"
-        return fail_run(state, Failure.PROOF, detail)
+        why = "the proof passes before any work, so it proves nothing"
+        return fail_run(state, Failure.PROOF, f"{why}: {_OTHER_PROOF}: {state.spec.proof}")
     if event.exit_code is None:
         return fail_run(state, Failure.PROOF, event.detail)
     if event.exit_code in _NOT_RUN:
         why = f"the proof cannot be run before the work (exit {event.exit_code}), which shows nothing about the work"
-        what_to_do = f"correct the command, or drop --proof-must-fail-first: {state.spec.proof}"
-        return fail_run(state, Failure.PROOF, f"{why}: {what_to_do}")
+        return fail_run(state, Failure.PROOF, f"{why}: install what it needs, or {_OTHER_PROOF}: {state.spec.proof}")
     return proceed(state._replace(has_failed_first=True), event.at)
 
 
