@@ -175,6 +175,7 @@ def test_the_live_view_shows_who_reviews_and_what_was_found() -> None:
         (("iteration.ended", {"iteration": 1, "failure": "proof", "detail": "exit 1"}), "failed"),
         (("check.void", {"files": ["a.py"]}), "open"),
         (("publishing.started", {}), "ok"),
+        (("run.failed", {"failure": "no_commit", "detail": "exit 128"}), "failed"),
     ],
 )
 def test_the_live_view_shows_what_became_of_the_proof(event: tuple[str, Mapping[str, Any]], style: str) -> None:

@@ -204,7 +204,8 @@ class LiveView:
             )
         is_refuted = event.kind in {"turn.started", "iteration.ended"} or data.get("proof") == "refuted"
         style, result = ("failed", "") if is_refuted else ("open", "interrupted")
-        if event.kind == "run.failed" and data.get("failure") == Failure.PROOF:  # such as one that passed too early
+        # Such as a proof that passed too early.
+        if event.kind == "run.failed" and data.get("failure") in {Failure.PROOF, Failure.NO_COMMIT}:
             style, result = "failed", ""
         return CallLine(title, result=result, style=style, duration_ms=duration)
 
