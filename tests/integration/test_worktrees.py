@@ -680,6 +680,28 @@ def test_what_is_merged_and_clean_is_removed_and_git_forgets_it(scene: Scene) ->
     assert str(scene.path) not in scene.run("worktree", "list")
 
 
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_commits_that_only_the_reflog_has_are_kept(scene: Scene, *, is_missing: bool) -> None:
+    kept = []
+    for name in ("first", "second", "amended"):
+        (scene.path / name).write_text("precious\n")
+        scene.commit(name, scene.path)
+        if name == "amended":
+            scene.run("switch", "-q", "--detach", where=scene.path)
+            scene.run("commit", "-q", "--amend", "-m", "again", where=scene.path)
+            kept.append(scene.run("rev-parse", "HEAD", where=scene.path))
+            scene.run("switch", "-q", BRANCH, where=scene.path)
+    kept.append(scene.run("rev-parse", "HEAD", where=scene.path))
+    scene.run("reset", "-q", "--hard", "HEAD~3", where=scene.path)
+    scene.merge()
+    if is_missing:
+        shutil.rmtree(scene.path)
+    assert sorted(scene.plan().discarded) == sorted(kept)
+    scene.remove()
+    refs = scene.run("for-each-ref", "--format=%(objectname)", f"refs/jackline/{RUN}")
+    assert sorted(refs.split()) == sorted(kept)
+
+
 def make_dirty(scene: Scene) -> None:
     (scene.path / "a").write_text("changed\n")
 

@@ -312,6 +312,9 @@ def _collect(trees: list[RunTree], home: Home, out: Output, *, dry_run: bool) ->
             text = f"{'would remove' if dry_run else 'removed'} {tree.row.name}: {row['reason']}"
             if plan.keeps_commits:
                 text += f"; its commits stay at refs/jackline/{tree.run.id}/branch"
+            if plan.discarded:
+                count = pluralize(len(plan.discarded), "discarded commit")
+                text += f"; refs at refs/jackline/{tree.run.id}/ keep {count} of its reflog"
         if out.json:
             out.print_json(row)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from jackline.domain.events import Fact
 from jackline.domain.states import TERMINAL
 from jackline.engine.git import GitFailed
-from jackline.engine.work_backup import find_admin_folder, find_registered_work
+from jackline.engine.work_backup import find_admin_folder, find_registered_work, keep_commit
 from jackline.engine.worktree import ListedWorktree
 from jackline.errors import WorktreeRefused
 from jackline.features.worktrees import worktree_state as states
@@ -34,6 +34,7 @@ class RemovalPlan(NamedTuple):
     tip: str  # of its branch; empty: it is gone
     merged: str
     keeps_commits: bool = False  # the commits themselves are nowhere else: a ref keeps them
+    discarded: tuple[str, ...] = ()  # commits that only its reflogs have: refs keep them, too
 
 
 def plan_removal(tree: RunTree, busy: Mapping[str, str], commits: Sequence[str]) -> RemovalPlan:
@@ -74,7 +75,14 @@ def plan_removal(tree: RunTree, busy: Mapping[str, str], commits: Sequence[str])
         commits = "1 commit" if count == "1" else f"{count} commits"
         raise WorktreeRefused(f"not merged into {tree.row.base_branch or 'any branch'}: {commits} on {tree.row.branch}")
     keeps = bool(tip) and not states.is_elsewhere(tree.git, tip, tree.row.base_branch, tree.row.branch)
-    return RemovalPlan(tree=tree, tip=tip, merged=merged, keeps_commits=keeps)
+    return RemovalPlan(tree=tree, tip=tip, merged=merged, keeps_commits=keeps, discarded=_find_discarded(tree))
+
+
+def _find_discarded(tree: RunTree) -> tuple[str, ...]:
+    try:
+        return states.find_reflog_tips(tree)
+    except (GitFailed, OSError) as error:
+        raise WorktreeRefused(f"git cannot read its reflog: {error}") from error
 
 
 def _refuse_lock(tree: RunTree, listed: Sequence[ListedWorktree]) -> None:
@@ -166,6 +174,7 @@ def remove_worktree(plan: RemovalPlan, store: Store, at: int) -> None:
     tree, row = plan.tree, plan.tree.row
     if plan.keeps_commits:
         _run(tree, "update-ref", f"refs/jackline/{row.run_id}/branch", plan.tip)
+    _keep_discarded(plan)
     apart = os.path.join(os.path.dirname(row.path), f"{_APART}{row.name}")
     if os.path.lexists(row.path):
         _move_apart(plan, apart)
@@ -179,6 +188,14 @@ def remove_worktree(plan: RemovalPlan, store: Store, at: int) -> None:
         _run(tree, "update-ref", "-d", tree.ref, plan.tip)
     fact = Fact("worktree.removed", {"path": row.path, "branch": row.branch, "commit": plan.tip, "merged": plan.merged})
     store.worktrees.record_removed(row.run_id, fact, at)
+
+
+def _keep_discarded(plan: RemovalPlan) -> None:
+    try:
+        for commit in plan.discarded:
+            keep_commit(plan.tree.git, plan.tree.row.run_id, commit)
+    except GitFailed as error:
+        raise WorktreeRefused(f"commits of its reflog cannot be kept: {error}") from error
 
 
 def _move_apart(plan: RemovalPlan, apart: str) -> None:

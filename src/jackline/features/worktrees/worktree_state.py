@@ -13,7 +13,7 @@ from jackline.engine.git import Git, GitFailed, unbind_git_env
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.tree_files import list_gitlinks, list_work_in_gitlinks
 from jackline.engine.tree_id import TreeUnreadable, describe_names
-from jackline.engine.work_backup import is_certain_cache
+from jackline.engine.work_backup import find_admin_folder, is_certain_cache
 from jackline.engine.work_trees import WorkTrees
 from jackline.engine.worktree import BRANCHES, ListedWorktree, parse_worktrees
 from jackline.engine.worktree_files import CannotCopy, is_same_file, list_copied
@@ -316,6 +316,19 @@ def find_ref(git: Git, commit: str) -> str:
     """A branch, a tag or another ref that reaches the commit; empty if there is none."""
     words = ("for-each-ref", "--count=1", "--format=%(refname:short)", "--contains", commit)
     return (git.run(*words) or "").strip() if commit else ""
+
+
+def find_reflog_tips(tree: RunTree) -> tuple[str, ...]:
+    """The last commits that only the reflogs of the worktree and of its branch have. GitFailed if git cannot tell."""
+    admin = find_admin_folder(tree.git, tree.row.path)
+    bound = tree.git._replace(env={**tree.git.env, "GIT_DIR": admin})
+    known = [(git, name) for git, name in ((bound, "HEAD"), (tree.git, tree.ref)) if git is not bound or admin]
+    logs = [git.read("log", "-g", "--format=%H", name, "--") for git, name in known if git.resolve_commit(name)]
+    commits = dict.fromkeys(" ".join(logs).split())
+    listed = "".join(f"{one}\n" for one in commits)
+    unreached = set(tree.git.read("rev-list", "--stdin", "--not", "--all", stdin=listed).split()) if listed else set()
+    found = [one for one in commits if one in unreached]
+    return tuple(tree.git.read("merge-base", "--independent", *found).split()) if found else ()
 
 
 def find_last_commit(git: Git, commits: Sequence[str]) -> str:
