@@ -261,6 +261,19 @@ def test_a_branch_or_folder_of_somebody_else_is_refused(repo: Place) -> None:
     git(repo, "branch", "jackline/r")
     refused = start(repo)
     assert (refused.code, "jackline/r exists already" in refused.err) == (REFUSED, True), refused
+    git(repo, "branch", "-m", "jackline/r", "jackline/r/x")
+    refused = start(repo)
+    assert "the branch jackline/r/x is in the way of jackline/r: choose another name" in refused.err, refused
+    git(repo, "branch", "-m", "jackline/r/x", "jackline")
+    refused = start(repo)
+    assert (refused.code, "the branch jackline is in the way of jackline/r: rename it" in refused.err) == (2, True)
+    git(repo, "branch", "-D", "jackline")
+    words = ("enqueue", "--agent", "scripted", "--script", repo.script(SAY), "--worktree", "--run-id", "r")
+    assert repo.type(*words).code == 0
+    git(repo, "branch", "jackline")  # in the meantime
+    failed = repo.type("resume", "r")
+    text = "jackline is in the way of jackline/r: rename it, then resume"
+    assert (failed.code, text in failed.out + failed.err) == (FAILED, True), failed
 
 
 def test_a_set_up_that_fails_ends_the_run_and_resume_tries_again(repo: Place) -> None:

@@ -608,6 +608,12 @@ def test_a_folder_that_is_no_longer_a_worktree_is_not_merged(scene: Scene) -> No
     assert scene.run("rev-parse", "main") == scene.base
 
 
+def test_a_repository_that_was_moved_is_named(scene: Scene) -> None:
+    scene.main.rename(scene.folder / "moved")
+    with pytest.raises(WorktreeRefused, match=f"the repository {scene.main} is gone: if it was moved, move it back"):
+        scene.merge()
+
+
 def test_a_branch_that_is_checked_out_elsewhere_stays(scene: Scene) -> None:
     assert scene.merge().how == "fast-forward"
     scene.run("worktree", "unlock", str(scene.path))

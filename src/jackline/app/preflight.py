@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jackline.app.home import Home
     from jackline.app.request import Request
     from jackline.domain.spec import Spec, WorktreeSpec
+    from jackline.engine.git import Git
 
 _SHOWN_FILES = 3
 
@@ -59,13 +60,7 @@ def refuse_unready_worktree(home: Home, planned: WorktreeSpec) -> None:
         raise UsageError(
             f"worktree {planned.name} exists at {planned.path}: choose another name, or see `jackline worktree list`"
         )
-    refs = git.run(
-        "for-each-ref", "--format=%(refname)", f"refs/heads/{planned.branch}", f"refs/heads/{planned.branch}/"
-    )
-    if refs:
-        raise UsageError(
-            f"the branch {planned.branch} exists already: choose another name for the worktree, or delete the branch"
-        )
+    _refuse_taken_branch(git, planned.branch)
     changed = (git.run("status", "--porcelain", "-z", "--no-renames") or "").strip("\0")
     lines = [line for line in changed.split("\0") if line]
     if any(not line.startswith("??") for line in lines):
@@ -74,6 +69,21 @@ def refuse_unready_worktree(home: Home, planned: WorktreeSpec) -> None:
     if open_names:
         shown = ", ".join(dict.fromkeys(open_names[:_SHOWN_FILES]))
         home.warnings.append(f"{shown} is copied and not ignored by git: the agent may commit it")
+
+
+def _refuse_taken_branch(git: Git, branch: str) -> None:
+    """UsageError if the branch exists, or if another one has a name that git cannot keep beside it."""
+    parent = branch.partition("/")[0]
+    listed = git.run("for-each-ref", "--format=%(refname:lstrip=2)", f"refs/heads/{parent}")  # and what is below it
+    names = (listed or "").split()
+    if branch in names:
+        raise UsageError(
+            f"the branch {branch} exists already: choose another name for the worktree, or delete the branch"
+        )
+    if parent in names:
+        raise UsageError(f"the branch {parent} is in the way of {branch}: rename it with `git branch -m {parent} NAME`")
+    if below := next((name for name in names if name.startswith(f"{branch}/")), ""):
+        raise UsageError(f"the branch {below} is in the way of {branch}: choose another name for the worktree")
 
 
 def _is_listed(line: str, name: str) -> bool:

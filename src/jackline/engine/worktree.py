@@ -212,6 +212,8 @@ def _make_worktree(job: WorktreeJob) -> str:
     if not commit:
         if not git.resolve(spec.base):
             raise WorktreeUnready(f"the commit {spec.base}, which it starts from, is gone")
+        if git.resolve(f"refs/heads/{BRANCHES[:-1]}"):
+            raise WorktreeUnready(f"the branch {BRANCHES[:-1]} is in the way of {spec.branch}: rename it, then resume")
         git.read("update-ref", "--create-reflog", "-m", name_lock(job.run_id), f"refs/heads/{spec.branch}",
                  spec.base, "0" * len(spec.base))  # fmt: skip
     _add_worktree(job)

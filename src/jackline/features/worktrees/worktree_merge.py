@@ -131,6 +131,7 @@ def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[st
     if not tip and row.made_at is None:
         raise WorktreeRefused(f"it is not made yet, and its run is {tree.run.status.state}: there is nothing to merge")
     if not tip:
+        states.list_checkouts(tree.git)  # WorktreeRefused if it is the repository that is gone
         raise WorktreeRefused(f"its branch {row.branch} is gone: `jackline worktree salvage {row.name}`")
     if target == row.branch:
         raise WorktreeRefused("a branch cannot be merged into itself")

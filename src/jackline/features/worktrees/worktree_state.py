@@ -272,6 +272,8 @@ def find_rebased(git: Git) -> str:
 
 def list_checkouts(git: Git) -> list[ListedWorktree]:
     """All worktrees of the repository, also those that jackline did not make; WorktreeRefused if git cannot tell."""
+    if not os.path.lexists(git.workspace):
+        raise WorktreeRefused(f"the repository {git.workspace} is gone: if it was moved, move it back")
     listed = git.run("worktree", "list", "--porcelain")
     if listed is None:
         raise WorktreeRefused(f"git cannot list the worktrees of {git.workspace}: try `git worktree list` there")
