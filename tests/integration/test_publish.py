@@ -304,6 +304,10 @@ def test_uncommitted_work_and_another_tree_than_the_proved_one_are_not_pushed(sc
     published, _ = scene.build(lease, run, lambda: "").publish()
     assert "changes that are not committed, such as left" in published.detail
     assert published.uncommitted == scene.git("rev-parse", "HEAD")
+    assert "`jackline resume run-1 --commit` lets the host do so" in published.detail
+    host = run._replace(spec=run.spec._replace(commit_work=True))
+    published, _ = scene.build(lease, host, lambda: "").publish()
+    assert published.detail.endswith("commit what belongs to the work on topic")
     (scene.tree / "left").unlink()
     proved = run._replace(status=run.status._replace(tree="a" * 40))
     published, _ = scene.build(lease, proved, lambda: "b" * 40).publish()

@@ -200,8 +200,10 @@ class Publisher(NamedTuple):
             raise NotPublished(f"it is unknown what is committed in the workspace: {error}") from error
         if changed:
             what = f"the workspace has changes that are not committed, such as {changed[0]}"
-            host = f"`jackline resume {self.run.id} --commit` lets the host do so"
-            raise WorkUncommitted(f"{what}: commit what belongs to the work on {branch}; {host}")
+            host = (
+                "" if self.run.spec.commit_work else f"; `jackline resume {self.run.id} --commit` lets the host do so"
+            )
+            raise WorkUncommitted(f"{what}: commit what belongs to the work on {branch}{host}")
         if self.run.status.tree and self.read_tree() != self.run.status.tree:
             raise WorkChanged("the workspace has changed since it was proved")
 
