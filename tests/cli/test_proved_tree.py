@@ -160,6 +160,16 @@ def test_a_commit_that_git_cannot_make_ends_the_run_and_a_resume_makes_it(reposi
     assert git(repository, "show", "HEAD:a.txt") == "two"
 
 
+def test_work_that_the_host_cannot_add_is_named(repository: Place) -> None:
+    """Files below a submodule that is not checked out are part of what is proved."""
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")
+    git(repository, "commit", "-qm", "submodule")
+    (repository.repository / "sub").mkdir()
+    ended = play(repository, write("v2", "sub/impl"), SAY, proof="true", words=("--commit", "--max-iterations", "1"))
+    assert (ended.code, ended.json["state"]) == (16, "failed")
+    assert "below a submodule that is not checked out: sub/impl" in ended.json["detail"]
+
+
 def test_the_host_does_not_commit_to_the_repository_around(repository: Place) -> None:
     """Such as that of a home folder, in which the workspace is once its own repository is gone."""
     git(repository, "init", "-q", "..")

@@ -316,11 +316,17 @@ def test_uncommitted_work_and_another_tree_than_the_proved_one_are_not_pushed(sc
     assert scene.forge.git.pushes == []
 
 
-@pytest.mark.parametrize("trick", ["assume", "skip", "filter", "decoy"])
+@pytest.mark.parametrize("trick", ["assume", "skip", "filter", "decoy", "submodule"])
 def test_a_commit_that_is_not_the_proved_work_is_not_pushed(scene: Scene, trick: str) -> None:
     """The files were proved, the commit holds something else, and `git status` calls the workspace clean."""
     lease, run = scene.start()
-    if trick == "filter":
+    changed = "change"
+    if trick == "submodule":
+        scene.git("update-index", "--add", "--cacheinfo", f"160000,{scene.head},sub")
+        scene.git("commit", "--quiet", "--message", "submodule")
+        (scene.tree / "sub").mkdir()
+        changed = "sub/impl"
+    elif trick == "filter":
         (scene.tree / ".git" / "info" / "attributes").write_text("change filter=lie\n")
         scene.git("config", "filter.lie.clean", "printf change")
     elif trick == "decoy":
@@ -330,11 +336,11 @@ def test_a_commit_that_is_not_the_proved_work_is_not_pushed(scene: Scene, trick:
     else:
         bit = "--assume-unchanged" if trick == "assume" else "--skip-worktree"
         scene.git("update-index", bit, "change")
-    (scene.tree / "change").write_text("good!!")
+    (scene.tree / changed).write_text("good!!")
     assert scene.git("status", "--porcelain") == ""
     proved = run._replace(status=run.status._replace(tree="a" * 40))
     published, _ = scene.build(lease, proved, lambda: "a" * 40).publish()
-    assert "changes that are not committed, such as change" in published.detail
+    assert f"changes that are not committed, such as {changed}" in published.detail
     assert scene.forge.git.pushes == []
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from jackline.clock import boot_ms
 from jackline.engine import tree_files
+from jackline.engine.committed_files import list_uncommitted
 from jackline.engine.git import Git
 from jackline.engine.process import Warden
 from jackline.engine.tree_id import TreeState, TreeUnreadable, compute_tree, list_changed_files
@@ -288,6 +289,31 @@ def test_a_submodule_that_is_not_checked_out(repo: Path, tmp_path: Path, compute
     state = compute(repo, absent=["lib/inner"])
     assert names(tmp_path, state.id)["lib/inner"] == "160000"
     assert commit in git(tmp_path, "--git-dir", str(tmp_path / "trees"), "ls-tree", "-r", state.id)
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_work_below_a_submodule_that_is_not_checked_out_is_not_committed(
+    repo: Path, tmp_path: Path, compute: Compute, is_nested: bool
+) -> None:
+    """It is in the tree that is proved, and neither `git status` nor `git add` finds it."""
+    module, outer = add_submodule(repo, tmp_path), ""
+    if is_nested:
+        link = f"160000,{git(module, 'rev-parse', 'HEAD')},deep"
+        git(module, "update-index", "--add", "--cacheinfo", link)
+        git(module, "commit", "-qm", "deep")
+        git(repo, "commit", "-qam", "deep")
+        (module / "deep").mkdir()
+        module, outer = module / "deep", "lib/inner/deep"
+    else:
+        git(repo, "submodule", "--quiet", "deinit", "-f", "lib/inner")
+        outer = "lib/inner"
+    index = str(tmp_path / "index")
+    (module / "empty").mkdir()
+    assert list_uncommitted(open_git(repo), index) == ()
+    (module / "impl").write_text("v2")
+    assert git(repo, "status", "--porcelain") == ""
+    assert names(tmp_path, compute(repo).id)[f"{outer}/impl"] == "100644"
+    assert list_uncommitted(open_git(repo), index) == (f"{outer}/impl",)
 
 
 def test_a_submodule_without_its_repository_still_counts(repo: Path, tmp_path: Path, compute: Compute) -> None:

@@ -10,7 +10,7 @@ from jackline.engine.check import CheckResult, HostCheck
 from jackline.engine.command_runner import run_command
 from jackline.engine.git import GitFailed, find_git_reason
 from jackline.engine.process import SpawnFailed, WardenLost
-from jackline.engine.tree_files import keep_small_files
+from jackline.engine.tree_files import keep_small_files, list_work_in_gitlinks
 from jackline.engine.tree_id import TreeUnreadable, describe_names
 from jackline.engine.work_backup import HOST_IDENTITY
 from jackline.policy.git_push_args import HEADS
@@ -57,7 +57,12 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
     if astray := _describe_other_branch(git, run.spec.worktree.branch):
         return _fail(astray)
     listed = git.read("ls-files", "-z", "--others", "--exclude-standard").split("\0")
-    names = {name for name in listed if name and not name.endswith("/")} - trees.find_proof_files()
+    written = trees.find_proof_files()
+    hidden = [name for name in list_work_in_gitlinks(git) if name not in written]
+    if hidden:
+        shown = ", ".join(describe_names(hidden[:_MOST_NAMED]))
+        return _fail(f"git cannot add files below a submodule that is not checked out: {shown}")
+    names = {name for name in listed if name and not name.endswith("/")} - written
     kept, large = keep_small_files(repository.top, names)
     git.read("add", "--update", "--", ".")
     if kept:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jackline.engine.git import GitFailed
-from jackline.engine.tree_files import find_repository
+from jackline.engine.tree_files import find_repository, list_work_in_gitlinks
 from jackline.engine.tree_id import describe_names
 
 if TYPE_CHECKING:
@@ -32,9 +32,10 @@ def list_uncommitted(git: Git, index: str) -> tuple[str, ...]:
     try:
         apart.read("read-tree", "HEAD")
         listed = apart.read("-c", "sparse.expectFilesOutsideOfPatterns=false", *_STATUS)
+        hidden = list_work_in_gitlinks(apart)
     finally:
         _remove_index(index)
-    return describe_names(line[3:] for line in listed.split("\0") if line)
+    return describe_names((*(line[3:] for line in listed.split("\0") if line), *hidden))
 
 
 def _disable_own_filters(git: Git) -> dict[str, str]:
