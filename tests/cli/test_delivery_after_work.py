@@ -251,6 +251,8 @@ def test_a_living_service_delivers_and_the_command_only_wakes_it(place: Place) -
         assert place.play(SAY).code == 0
         server.wait_for_message(TOPIC, "succeeded")
         (row,) = place.type("notices", "--run", "1", "--json").rows
+        delivered = place.type("notices", "--deliver", "--json").json
+        assert delivered == {"sent": 0, "postponed": 0, "stuck": 0, "down": [], "service": True}
         service.terminate()
         assert place.end_of(service).code == 0
     assert len(server.requests) == 2

@@ -100,20 +100,22 @@ def _retry(deliveries: DeliveryStore, text: str, out: Output) -> None:
 
 def _deliver(home: Home, out: Output) -> int:
     from jackline.features.notify.after_work import PING_FAILED, deliver_in_child
+    from jackline.features.notify.channel_pass import DeliveryReport
 
     if not home.config.channels and not home.is_new:
         DeliveryStore(home.store()).skip_removed((), clock.wall_ms())
     if not home.config.channels and (home.is_new or not home.store().notices.has_open_ping()):
         raise UsageError("no channel is configured; see docs/notices.md")
-    if home.has_service():
+    has_service = home.has_service()
+    if has_service:
         home.wake_services()
         out.print_note("a service is running: it delivers them")
-        return 0
-    report = deliver_in_child(home)
+    report = DeliveryReport() if has_service else deliver_in_child(home)
     home.warnings += report.problems
     if out.json:
-        out.print_json({"sent": report.sent, "postponed": report.postponed, "stuck": report.stuck, "down": report.down})
-    else:
+        counts = {"sent": report.sent, "postponed": report.postponed, "stuck": report.stuck}
+        out.print_json({**counts, "down": report.down, "service": has_service})
+    elif not has_service:
         out.print_line(f"{pluralize(report.sent, 'message')} sent")
         for channel in report.down:
             problem = PING_FAILED if channel == PING_CHANNEL else f"channel {channel} does not work now"
