@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -430,6 +431,15 @@ def test_the_files_around_the_repository_are_left_alone(tmp_path: Path, repo: Pa
         git(inner, "config", "--unset", "core.worktree")
     assert copies.recover_review(restores=False).restored == ("a.txt",)
     assert (inner / "a.txt").read_text() == "one\n"
+
+
+def test_a_worktree_that_is_gone_is_named(repo: Path, tmp_path: Path) -> None:
+    git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"))
+    copies = open_copies(tmp_path / "linked", tmp_path)
+    copy = prepare(copies)
+    shutil.rmtree(tmp_path / "linked")
+    with pytest.raises(ReviewCopyFailed, match=f"/linked is gone; `jackline resume {RUN}` creates a worktree of"):
+        copies.finish_review(copy)
 
 
 def test_no_branch_is_moved_before_its_tip_is_kept(copies: ReviewCopies, repo: Path) -> None:

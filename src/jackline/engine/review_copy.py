@@ -157,7 +157,12 @@ class ReviewCopies:
         try:
             end = self._restore(WorkerState(**found))
         except (GitFailed, OSError, TreeUnreadable) as error:
-            raise ReviewCopyFailed(f"the workspace cannot be restored to the proved tree: {error}") from error
+            folder, why = self._git.workspace, str(error)
+            if not os.path.isdir(folder):
+                why = (
+                    f"the folder {folder} is gone; `jackline resume {self._run_id}` creates a worktree of the run again"
+                )
+            raise ReviewCopyFailed(f"the workspace cannot be restored to the proved tree: {why}") from error
         os.unlink(path)
         return end
 
