@@ -130,6 +130,16 @@ def test_what_the_proof_changes_is_committed_and_proved_again(repository: Place)
     assert (git(repository, "show", "HEAD:lock"), git(repository, "status", "--porcelain")) == ("locked", "")
 
 
+def test_what_an_interrupted_proof_wrote_is_not_committed(repository: Place) -> None:
+    proof = "test -f out || date > out; grep two a.txt"
+    words = ("mend it", "--run-id", "r", "--proof", proof, "--commit")
+    crashed = repository.play(write("two"), SAY, words=words, environ={"JACKLINE_CRASH_AT": "check.finished:2"})
+    assert crashed.code < 0
+    ended = repository.type("resume", "r", "--json")
+    assert (ended.code, ended.json["proof"]) == (0, "proved"), ended
+    assert git(repository, "status", "--porcelain") == "?? out"
+
+
 def test_a_hook_that_changes_files_is_proved_and_one_that_refuses_is_told(repository: Place) -> None:
     hook = repository.repository / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)

@@ -167,6 +167,16 @@ def test_files_that_every_proof_rewrites_are_ignored_although_others_void_it(
     assert ended(prove("date +%N > late.db", repo, trees, warden)).changed == ("late.db",)
 
 
+def test_a_file_that_only_proofs_write_voids_none_whichever_was_the_last_one(
+    repo: Path, trees: WorkTrees, warden: Warden
+) -> None:
+    """Such as the objects of a build, of which each proof makes again what the agent has changed."""
+    prove("date +%N > a.o; date +%N > b.o", repo, trees, warden)
+    for command in ("date +%N > a.o", "date +%N > a.o", "date +%N > b.o"):
+        assert ended(prove(command, repo, trees, warden)).changed == ()
+    assert trees.find_proof_only_files() == {"a.o", "b.o"}
+
+
 def test_a_tracked_change_after_the_proof_is_another_tree(repo: Path, trees: WorkTrees, warden: Warden) -> None:
     end = ended(prove("echo x > coverage", repo, trees, warden))
     (repo / "a.txt").write_text("later\n")

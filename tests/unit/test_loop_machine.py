@@ -172,7 +172,7 @@ def test_a_void_proof_is_made_once_more_and_never_proves_anything(code: int) -> 
         RunState.RUNNING, Proof.UNVERIFIED, 2,
     )  # fmt: skip
     assert twice.iteration is not None
-    assert twice.iteration.detail == "files changed while the proof ran: a.py"
+    assert twice.iteration.detail == "files changed while the proof ran: a.py; let git ignore what it writes"
 
 
 def test_files_that_changed_pass_all_checks_again_before_the_proof() -> None:

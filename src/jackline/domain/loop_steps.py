@@ -183,7 +183,7 @@ def _on_void_proof(state: MachineState, event: CheckEnded) -> StepResult:
     The checks before it come first again: the host commits what the proof has changed.
     """
     files = ", ".join(event.changed[:_MOST_NAMED]) + (" and others" if len(event.changed) > _MOST_NAMED else "")
-    detail = f"files changed while the proof ran: {files}"
+    detail = f"files changed while the proof ran: {files}; let git ignore what it writes"
     fact = Fact("check.void", {"files": list(event.changed)})
     if not state.has_void_proof:
         return prepend_fact(fact, _run_next_check(state._replace(has_void_proof=True, checks_passed=0), event.at))

@@ -22,6 +22,7 @@ from jackline.engine.attempt import RunInput
 from jackline.engine.check import find_pending_checks
 from jackline.engine.git import unbind_git_env
 from jackline.errors import JacklineError
+from jackline.files import NotWritten
 from jackline.named import NamedTuple
 
 if TYPE_CHECKING:
@@ -147,16 +148,18 @@ class AttemptRecovery:
     def _undo_reviews(self, run: Run) -> tuple[Fact, ...]:
         """Remember where a run began; after a crash, undo what a reviewer left behind."""
         spec = run.spec
-        if not spec.review and (run.status.turn or not (spec.proof or spec.commit_work)):
+        if not spec.review and not spec.proof and (run.status.turn or not spec.commit_work):
             return ()
         from jackline.engine.tree_id import TreeUnreadable
 
         trees = self._services.workspace.open_trees()
+        with suppress(TreeUnreadable, NotWritten):  # the next proof reports it
+            trees.settle_interrupted_proof()
         if not run.status.turn:
             trees.record_repository()
         if not spec.review:
             with suppress(TreeUnreadable):  # the proof reports it
-                if spec.proof:
+                if spec.proof and not run.status.turn:
                     trees.record_start()
             return ()
         from jackline.engine.review_copy import ReviewCopyFailed

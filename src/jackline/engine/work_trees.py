@@ -38,6 +38,7 @@ _MARKER = "bound"  # its workspace was in a repository when the run began; it ho
 _ABSENT = "absent.json"  # the names of the files that were absent then
 _START = "start.json"  # where the run began
 _PROOF = "proof.json"  # what the last proof wrote
+_RUNNING = "running-proof.json"  # the tree that the proof runs on which has not ended
 _EARLIER = "earlier-proof.json"  # the same of the proof before the one that runs now
 _NEW = "0 "  # begins the entry of a file that a tree lacks
 
@@ -99,9 +100,18 @@ class WorkTrees:
 
     def begin_proof(self) -> TreeState | None:
         """The files before a proof; what an earlier proof wrote counts from now on."""
-        with suppress(FileNotFoundError):  # after a crash during a proof, the one before it is still the earlier one
+        with suppress(FileNotFoundError):
             os.replace(os.path.join(self.folder, _PROOF), os.path.join(self.folder, _EARLIER))
-        return self.compute()
+        state = self.compute()
+        if state is not None:
+            write_file(os.path.join(self.folder, _RUNNING), json.dumps({"before": state.id}).encode())
+        return state
+
+    def settle_interrupted_proof(self) -> None:
+        """Record what a proof has written that was cut off: the host would take it for work, and commit it."""
+        before = read_json(os.path.join(self.folder, _RUNNING)).get("before")
+        if before:
+            self._record_proof(before, frozenset())
 
     def find_proof_files(self, state: TreeState | None = None) -> frozenset[str]:
         """The untracked files that the last proof wrote and that have not changed since."""
@@ -121,35 +131,44 @@ class WorkTrees:
 
     def end_proof(self, before: TreeState) -> ProofChanges:
         """What a proof has changed. New files, and those that every proof writes, are ignored until the next one."""
+        return self._record_proof(before.id, before.tracked)
+
+    def _record_proof(self, before: str, tracked: frozenset[str]) -> ProofChanges:
         after = self.compute_raw()
         if after is None:
             raise TreeUnreadable("its repository is gone")
-        changes = find_changes(self.git, self.folder, before.id, after.id)
-        tracked = before.tracked | after.tracked
+        changes = find_changes(self.git, self.folder, before, after.id)
+        tracked |= after.tracked
         untracked = {name: entry for name, entry in changes.items() if name not in tracked}
         # Caches, databases and logs: two proofs in a row have written them, or nobody else since the last one did.
         always_rewritten = json.loads(read_json(os.path.join(self.folder, _EARLIER)).get("rewritten", "[]"))
-        rewritable = {*always_rewritten, *self._find_untouched("changed", before)}
-        written = {name: one for name, one in untracked.items() if one.startswith(_NEW) or name in rewritable}
+        untouched = self._find_untouched("changed", before)
+        written = {
+            name: entry
+            for name, entry in untracked.items()
+            if entry.startswith(_NEW) or name in always_rewritten or name in untouched
+        }
         new = tuple(name for name, entry in written.items() if entry.startswith(_NEW))
         rewritten = tuple(name for name in written if name not in new)
         facts = {
             "after": after.id,
             "written": json.dumps(written),
-            "changed": json.dumps(list(untracked)),
+            "changed": json.dumps(sorted(untouched.union(untracked))),
             "rewritten": json.dumps(sorted({*always_rewritten, *rewritten})),
             "alone": json.dumps(sorted({*new, *self._find_untouched("alone", before)})),
         }
         write_file(os.path.join(self.folder, _PROOF), json.dumps(facts).encode())
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.folder, _RUNNING))
         voiding = tuple(name for name in changes if name not in written)
         return ProofChanges(voiding=voiding, new=new, rewritten=rewritten)
 
-    def _find_untouched(self, key: str, before: TreeState) -> set[str]:
+    def _find_untouched(self, key: str, before: str) -> set[str]:
         """The files that the earlier proof recorded under this key and that nothing has changed since."""
         earlier = read_json(os.path.join(self.folder, _EARLIER))
         names = set[str](json.loads(earlier.get(key, "[]")))
         try:
-            return names.difference(self.list_changed(earlier["after"], before.id)) if names else names
+            return names.difference(self.list_changed(earlier["after"], before)) if names else names
         except TreeUnreadable:  # an object of the earlier tree is gone
             return set()
 
