@@ -20,6 +20,7 @@ from jackline.domain.pull_request import (
     parse_pull_request,
 )
 from jackline.domain.pull_request_text import build_feedback_section, build_title
+from jackline.domain.quoted_text import quote_text
 from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, RED
 from jackline.domain.spec import APPROVED, GREEN, MERGED
 from tests.support.pull_requests import AT, HEAD, URL, build_pull_request
@@ -121,6 +122,7 @@ def test_looks_get_rarer_up_to_ten_minutes() -> None:
         ("\n\n", "topic"),
         ("Ask @ada\x1b[1m", "Ask ada [1m"),
         ("x" * 99, "x" * 71 + "…"),
+        (f"Fix {quote_text('The tree is dry', 'ada')}", "Fix The tree is dry"),  # of an issue that started the run
     ],
 )
 def test_the_title_is_the_first_line_of_the_task(prompt: str, title: str) -> None:

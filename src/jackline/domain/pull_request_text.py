@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from jackline.domain.pull_request import CHECK
-from jackline.domain.quoted_text import quote_text
+from jackline.domain.quoted_text import quote_text, remove_quotations
 from jackline.domain.states import Proof
 from jackline.formatting import format_line, make_printable, make_readable, shorten_text
 
@@ -29,7 +29,7 @@ _MOST_FEEDBACK = 12_000  # characters of one text
 
 def build_title(prompt: str, branch: str) -> str:
     """The first line of the task; the branch if it has none."""
-    lines = (_HEADING.sub("", make_printable(line)).strip() for line in prompt.splitlines())
+    lines = (_HEADING.sub("", make_printable(line)).strip() for line in remove_quotations(prompt).splitlines())
     return shorten_text(_remove_mentions(next(filter(None, lines), branch)), _TITLE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.changes import build_reflog_env
+from jackline.domain.quoted_text import remove_quotations
 from jackline.domain.states import Failure
 from jackline.engine.check import CheckResult, HostCheck
 from jackline.engine.command_runner import run_command
@@ -102,7 +103,7 @@ def _describe_other_branch(git: Git, own: str) -> str:
 
 
 def _build_message(store: Store, run: Run) -> str:
-    lines = store.redactor.redact(run.spec.prompt).strip().splitlines()
+    lines = store.redactor.redact(remove_quotations(run.spec.prompt)).strip().splitlines()
     subject = lines[0].strip() if lines else run.spec.task or "Work of an agent"
     subject = subject if len(subject) <= _SUBJECT else f"{subject[: _SUBJECT - 1]}…"
     return f"{subject}\n\nCommitted by jackline in run {run.id}."
