@@ -170,6 +170,31 @@ def test_a_commit_that_git_cannot_make_ends_the_run_and_a_resume_makes_it(reposi
     assert git(repository, "show", "HEAD:a.txt") == "two"
 
 
+def test_work_that_git_does_not_take_is_told(repository: Place) -> None:
+    """The agent can repair it: line endings, or an encoding. A hook may give its own reason."""
+    git(repository, "config", "core.safecrlf", "true")
+    git(repository, "config", "core.autocrlf", "input")
+    hook = repository.repository / ".git" / "hooks" / "reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\n[ "$1" = prepared ] && [ -f closed ] && echo no releases >&2 && exit 1; exit 0\n')
+    hook.chmod(0o755)
+    turns = (
+        "printf 'a\\r\\n' > permission.lock",
+        "printf 'b\\r\\n' > a.txt; echo a > permission.lock",
+        "echo b > a.txt; touch closed",
+        "rm closed",
+    )
+    script = " ".join(f"{number}) {words};;" for number, words in enumerate(turns, 1))
+    words = ("--agent", "command", "--commit", "--run-id", "r", "--json", "--", "sh", "-c")
+    ended = repository.type("run", "mend it", *words, f"case $JACKLINE_TURN in {script} esac")
+    assert (ended.code, ended.json["iteration"]) == (0, 4), ended
+    assert git(repository, "show", "--name-only", "--format=").split() == ["a.txt", "permission.lock"]
+    logs = repository.type("logs", "r").out
+    for name in ("permission.lock", "a.txt"):
+        assert f"the host cannot commit the work: git add failed: CRLF would be replaced by LF in {name}" in logs
+    assert "the host's commit failed (exit 128): no releases; " in logs
+
+
 def test_work_that_the_host_cannot_add_is_named(repository: Place) -> None:
     """Files below a submodule that is not checked out are part of what is proved."""
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from jackline.domain.changes import build_reflog_env
@@ -9,7 +10,7 @@ from jackline.domain.quoted_text import remove_quotations
 from jackline.domain.states import Failure
 from jackline.engine.check import CheckResult, HostCheck
 from jackline.engine.command_runner import run_command
-from jackline.engine.git import GitFailed, find_git_reason
+from jackline.engine.git import GitFailed, GitRefused, find_git_reason, find_hook_reason
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.tree_files import keep_small_files, list_work_in_gitlinks
 from jackline.engine.tree_id import TreeUnreadable, describe_names
@@ -17,6 +18,8 @@ from jackline.engine.work_backup import HOST_IDENTITY
 from jackline.policy.git_push_args import HEADS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jackline.domain.records import Run
     from jackline.engine.git import Git
     from jackline.engine.tree_files import WorkingRepository
@@ -24,11 +27,17 @@ if TYPE_CHECKING:
     from jackline.store.store import Store
 
 COMMAND = "git commit"
-_REFUSED = 1  # git's exit code after a hook has refused, whatever that of the hook; after its own errors it is 128
+_REFUSED = 1  # git's exit code after most hooks have refused, whatever theirs; after its own errors it is 128
 _SECONDS = 600.0
 _SUBJECT = 72  # characters
 _MOST_NAMED = 10
 _TAIL = 16_384
+# What `git add` says if the work is not the cause: a lock, the disk, or the machine.
+_HOST_REASONS = re.compile(
+    r"Unable to create '[^']*\.lock'|unable to write|insufficient permission|out of memory"
+    r"|: (?:File exists|No space left|Disk quota|Read-only file system|Permission denied|Input/output error)",
+    re.IGNORECASE,
+)
 
 
 def commit_work(store: Store, run: Run, trees: WorkTrees) -> CheckResult:
@@ -65,10 +74,8 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
         return _fail(f"git cannot add files below a submodule that is not checked out: {shown}")
     names = {name for name in listed if name and not name.endswith("/")} - written
     kept, large = keep_small_files(repository.top, names)
-    git.read("add", "--update", "--", ".")
-    if kept:
-        words = ("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul")
-        git.read(*words, stdin="".join(f"{name}\0" for name in kept))
+    if refused := _add_files(git, kept):
+        return _fail(refused)
     left_out = ", ".join(describe_names(large[:_MOST_NAMED]))
     note = f"large files are not committed: {left_out}\n" if large else ""
     if git.run("diff", "--cached", "--quiet", "--no-ext-diff") is not None:
@@ -85,12 +92,30 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
     printed = store.redactor.redact((done.stdout_tail + done.stderr_tail).decode("utf-8", "replace"))
     if done.exit_code == 0 and not done.timed_out:
         return CheckResult(0, note + printed, "")
-    reason = find_git_reason(printed)
-    if done.exit_code != _REFUSED and not done.timed_out:
+    hook_reason = find_hook_reason(printed)
+    reason = hook_reason or find_git_reason(printed)
+    if done.exit_code != _REFUSED and not hook_reason and not done.timed_out:
         return _give_up(f"{COMMAND} ended with exit code {done.exit_code}: {reason}", printed)
     content = (git.run("write-tree") or "").strip()  # a hook may always print the same
     why = "it took too long" if done.timed_out else f"exit {done.exit_code}"
     return CheckResult(_REFUSED, printed, f"the host's commit failed ({why}): {reason}", content)
+
+
+def _add_files(git: Git, names: Sequence[str]) -> str:
+    """Add what has changed and these new files; why git does not take them, such as the ends of their lines.
+
+    GitFailed if the cause is not the work.
+    """
+    try:
+        git.read("add", "--update", "--", ".")
+        if names:
+            words = ("--literal-pathspecs", "add", "--pathspec-from-file=-", "--pathspec-file-nul")
+            git.read(*words, stdin="".join(f"{name}\0" for name in names))
+    except GitRefused as error:
+        if _HOST_REASONS.search(str(error)):
+            raise
+        return str(error)
+    return ""
 
 
 def _describe_other_branch(git: Git, own: str) -> str:

@@ -11,6 +11,7 @@ variable for `checkout` and `switch`. If a shell replaces the PATH, only `checko
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from jackline.domain.changes import (
@@ -54,6 +55,7 @@ _INDEX = "GIT_INDEX_FILE"
 _DELETED = "R "
 _FATAL, _ERROR = "fatal: ", "error: "
 _MOST_REASON = 400  # characters
+_HOOK_ABORT = re.compile(r"aborted by (?:the \S+ )?hook")  # newer versions of git name the hook
 # Variables that git sets for its hooks and aliases (`git rev-parse --local-env-vars`) and that name a repository.
 _BINDING = frozenset(
     (
@@ -84,6 +86,10 @@ def unbind_git_env(environ: Mapping[str, str]) -> dict[str, str]:
 
 class GitFailed(Exception):
     """A git command failed; the message says which one, and what git printed."""
+
+
+class GitRefused(GitFailed):
+    """Git ran, and ended with an error."""
 
 
 class Git(NamedTuple):
@@ -142,7 +148,8 @@ class Git(NamedTuple):
             raise GitFailed(f"git {_find_verb(words)} took more than {self.timeout_s:g} seconds")
         if result.exit_code != 0:
             why = find_git_reason(result.stderr_tail.decode("utf-8", "replace"))
-            raise GitFailed(f"git {_find_verb(words)} failed: {why}")
+            kind = GitFailed if result.exit_code is None else GitRefused  # None: it was killed
+            raise kind(f"git {_find_verb(words)} failed: {why}")
         return result.stdout_tail.decode("utf-8", self.errors)
 
 
@@ -174,12 +181,21 @@ def find_git_reason(printed: str) -> str:
     return shorten_text("; ".join(_remove_severity(text) for text in texts), _MOST_REASON) or "no message"
 
 
+def find_hook_reason(printed: str) -> str:
+    """What a hook said that made git give up an update of refs, with what git says; empty if none did."""
+    reason = find_git_reason(printed)
+    if not _HOOK_ABORT.search(reason):
+        return ""
+    own = [line for line in printed.splitlines() if line.strip() and not line.startswith((_FATAL, _ERROR))]
+    return f"{find_git_reason(own[-1])}; {reason}" if own else reason
+
+
 def _remove_severity(line: str) -> str:
     return line.removeprefix(_FATAL).removeprefix(_ERROR)
 
 
 def _find_verb(words: Sequence[str]) -> str:
-    return words[2] if words[0] == "-c" else words[0]
+    return words[2] if words[0] == "-c" else next(word for word in words if not word.startswith("-"))
 
 
 def read_changes(
