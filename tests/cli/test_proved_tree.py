@@ -200,9 +200,14 @@ def test_work_that_the_host_cannot_add_is_named(repository: Place) -> None:
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")
     git(repository, "commit", "-qm", "submodule")
     (repository.repository / "sub").mkdir()
+    (repository.repository / ".gitignore").write_text("*.log\n")
+    (repository.repository / "sub" / "a.log").write_text("ignored\n")
     ended = play(repository, write("v2", "sub/impl"), SAY, proof="true", words=("--commit", "--max-iterations", "1"))
     assert (ended.code, ended.json["state"]) == (16, "failed")
-    assert "below a submodule that is not checked out: sub/impl" in ended.json["detail"]
+    assert "below a submodule that is not checked out: sub/impl;" in ended.json["detail"]
+    (repository.repository / "sub" / "impl").unlink()
+    assert repository.type("resume", "r", "--max-iterations", "2", "--json").json["state"] == "succeeded"
+    assert (repository.repository / "sub" / "a.log").exists()
 
 
 def test_the_host_does_not_commit_to_the_repository_around(repository: Place) -> None:

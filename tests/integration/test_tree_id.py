@@ -309,6 +309,12 @@ def test_work_below_a_submodule_that_is_not_checked_out_is_not_committed(
         outer = "lib/inner"
     index = str(tmp_path / "index")
     (module / "empty").mkdir()
+    (module / ".." / ".gitignore").write_text("*.log\n")  # of the repository around it
+    git(module.parent, "add", ".gitignore")
+    git(module.parent, "commit", "-qm", "ignored")
+    if is_nested:
+        git(repo, "commit", "-qam", "ignored")
+    (module / "x.log").write_text("x")
     assert list_uncommitted(open_git(repo), index) == ()
     (module / "impl").write_text("v2")
     assert git(repo, "status", "--porcelain") == ""

@@ -873,6 +873,19 @@ def test_files_in_a_submodule_that_is_not_checked_out_stay_and_are_salvaged(scen
     assert (scene.path / name).exists()
 
 
+def test_ignored_files_in_a_submodule_that_is_not_checked_out_hinder_no_merge(scene: Scene) -> None:
+    """They are no work to commit, and git would keep them; only a removal of the folder would delete them."""
+    add_submodule(scene)
+    ignored = scene.path / "sub" / "node_modules" / "x"
+    ignored.parent.mkdir()
+    ignored.write_text("x\n")
+    assert scene.merge().how == "up-to-date"
+    with pytest.raises(WorktreeRefused, match="not committed: sub/node_modules/x"):
+        scene.remove()
+    (ref,) = salvage_tree(scene.tree, ()).refs
+    assert scene.run("show", f"{ref}:sub/node_modules/x") == "x"
+
+
 @pytest.mark.parametrize("where", ["folder", "git", "missing"])
 def test_the_repository_of_a_submodule_stays(scene: Scene, where: str) -> None:
     """Where `git submodule status` says that it is not checked out, it may have branches that are not pushed."""

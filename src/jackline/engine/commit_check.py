@@ -68,7 +68,7 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
         return _fail(astray)
     listed = git.read("ls-files", "-z", "--others", "--exclude-standard").split("\0")
     written = trees.find_proof_files() | trees.find_proof_only_files()
-    hidden = [name for name in list_work_in_gitlinks(git) if name not in written]
+    hidden = [name for name in list_work_in_gitlinks(git, ignored=False) if name not in written]
     if hidden:
         shown = ", ".join(describe_names(hidden[:_MOST_NAMED]))
         return _fail(f"git cannot add files below a submodule that is not checked out: {shown}")

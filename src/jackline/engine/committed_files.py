@@ -32,7 +32,7 @@ def list_uncommitted(git: Git, index: str) -> tuple[str, ...]:
     try:
         apart.read("read-tree", "HEAD")
         listed = apart.read("-c", "sparse.expectFilesOutsideOfPatterns=false", *_STATUS)
-        hidden = list_work_in_gitlinks(apart)
+        hidden = list_work_in_gitlinks(apart, ignored=False)
     finally:
         _remove_index(index)
     return describe_names((*(line[3:] for line in listed.split("\0") if line), *hidden))

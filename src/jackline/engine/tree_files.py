@@ -15,7 +15,7 @@ from jackline.named import NamedTuple
 from jackline.worktrees import find_worktree
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from jackline.engine.git import Git
 
@@ -100,8 +100,8 @@ def list_gitlinks(git: Git) -> list[str]:
     return list(dict.fromkeys(name for entry, _, name in lines if entry.startswith(f"{LINK} ")))
 
 
-def list_work_in_gitlinks(git: Git) -> list[str]:
-    """The files in folders of submodules that are not checked out; `git` is at the top of a working tree.
+def list_work_in_gitlinks(git: Git, *, ignored: bool) -> list[str]:
+    """The files in folders of submodules that are not checked out, `ignored` ones too; `git` is at the top of a tree.
 
     `git status` does not look into such a folder. GitFailed if git cannot list the submodules. A folder that cannot be
     read, and a `.git` that is not a repository, are listed themselves.
@@ -116,7 +116,9 @@ def list_work_in_gitlinks(git: Git) -> list[str]:
             if _is_checked_out(inside._replace(workspace=os.path.join(here.workspace, name))):
                 pending.append(f"{prefix}{name}/")
             else:
-                found += [prefix + one for one in _walk_with_git(here.workspace, name)]
+                names = list(_walk_with_git(here.workspace, name))
+                unwanted = set[str]() if ignored else _find_ignored(here, names)
+                found += [prefix + one for one in names if one not in unwanted]
     return found
 
 
@@ -279,6 +281,15 @@ def _walk_with_git(top: str, name: str) -> Iterator[str]:
         names[:] = [one for one in names if one not in whole]
         yield from (os.path.relpath(os.path.join(folder, one), top) for one in (*files, *whole))
     yield from (os.path.relpath(one, top) for one in unread)
+
+
+def _find_ignored(git: Git, names: Sequence[str]) -> set[str]:
+    """Which of these files below a submodule the repository around it ignores; none if git cannot tell."""
+    wide = git._replace(errors="surrogateescape", most_bytes=MOST_OUTPUT)
+    # With its index, git would refuse names below a submodule.
+    words = ("check-ignore", "--no-index", "-z", "--stdin")
+    listed = wide.run(*words, stdin="".join(f"{name}\0" for name in names)) if names else ""
+    return set(_split(listed or ""))
 
 
 def _walk(top: str, name: str) -> Iterator[str]:

@@ -276,7 +276,8 @@ def _unhide_files(git: Git) -> None:
 def _list_changed_files(git: Git, *, deletes_nested: bool = False, with_gitlinks: bool = False) -> list[str]:
     changed = git.read("diff-files", "-z", "--name-only", "--ignore-submodules=all").split("\0")
     untracked = git.read("ls-files", "-z", "--others", "--exclude-standard").split("\0")
-    unseen = filter(PlainFiles(git.workspace).is_file, list_work_in_gitlinks(git) if with_gitlinks else ())
+    hidden = list_work_in_gitlinks(git, ignored=True) if with_gitlinks else ()
+    unseen = filter(PlainFiles(git.workspace).is_file, hidden)
     names = [name for name in dict.fromkeys((*changed, *untracked, *unseen)) if name]
     nested = [name for name in names if name.endswith("/")]
     if deletes_nested:

@@ -154,7 +154,7 @@ def _refuse_uncommitted(tree: RunTree) -> None:
         )
     if folder != states.READY:
         return
-    changed = states.list_changes(tree.here)
+    changed = states.list_changes(tree.here, ignored=False)
     if changed is None:
         raise WorktreeRefused(f"git cannot tell whether {row.path} is clean: try `git status` there")
     if changed:

@@ -188,14 +188,17 @@ def find_folder_state(tree: RunTree) -> str:
     return READY if top and os.path.realpath(top) == row.path else DAMAGED
 
 
-def list_changes(git: Git, *, untracked: bool = True) -> list[str] | None:
-    """The files of a checkout that are not committed; None if git cannot tell."""
+def list_changes(git: Git, *, untracked: bool = True, ignored: bool = True) -> list[str] | None:
+    """The files of a checkout that are not committed; None if git cannot tell.
+
+    `ignored` are those below a submodule that is not checked out, which a removal of the folder would delete.
+    """
     flag = "--untracked-files=all" if untracked else "--untracked-files=no"
     listed = git.run("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=none", flag)
     if listed is None:
         return None
     try:
-        unseen = describe_names(list_work_in_gitlinks(git)) if untracked else ()
+        unseen = describe_names(list_work_in_gitlinks(git, ignored=ignored)) if untracked else ()
     except GitFailed:
         return None
     return [*(line[3:] for line in listed.split("\0") if line), *unseen]
