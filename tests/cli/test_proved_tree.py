@@ -250,6 +250,15 @@ def test_the_host_commits_only_to_the_branch_of_the_run(repository: Place) -> No
         assert f"{where}: switch back to the branch jackline/w" in logs
 
 
+def test_only_the_author_that_git_does_not_know_is_jackline(repository: Place) -> None:
+    git(repository, "config", "--remove-section", "user")
+    git(repository, "config", "user.useConfigOnly", "true")
+    for part in ("NAME", "EMAIL"):
+        del repository.environ[f"GIT_AUTHOR_{part}"]
+    assert play(repository, write("two"), SAY, proof="true", words=("--commit",)).code == 0
+    assert git(repository, "log", "-1", "--format=%an %cn") == "jackline a"
+
+
 def test_nothing_to_commit_makes_no_commit(repository: Place) -> None:
     before = git(repository, "rev-parse", "HEAD")
     assert play(repository, SAY, proof="true", words=("--commit",)).code == 0

@@ -174,6 +174,15 @@ def test_without_an_identity_of_the_user_jackline_is_the_committer(
     assert scene.run("log", "-1", "--format=%an %ce") == "jackline jackline@localhost"
 
 
+@pytest.mark.parametrize(("role", "people"), [("AUTHOR", "Bo jackline"), ("COMMITTER", "jackline Bo")])
+def test_an_author_or_a_committer_that_git_knows_stays(scene: Scene, role: str, people: str) -> None:
+    diverge(scene)
+    (scene.folder / ".gitconfig").write_text("[user]\nuseConfigOnly = true\n")
+    scene.env |= {"GIT_CONFIG_COUNT": "0", f"GIT_{role}_NAME": "Bo", f"GIT_{role}_EMAIL": "bo@example.org"}
+    scene.merge()
+    assert scene.run("log", "-1", "--format=%an %cn") == people
+
+
 def test_a_merge_commit_is_made_where_a_fast_forward_would_do(scene: Scene) -> None:
     tip = scene.run("rev-parse", BRANCH)
     scene.merge("no-ff")

@@ -14,7 +14,7 @@ from jackline.engine.git import GitFailed, GitRefused, find_git_reason, find_hoo
 from jackline.engine.process import SpawnFailed, WardenLost
 from jackline.engine.tree_files import keep_small_files, list_work_in_gitlinks
 from jackline.engine.tree_id import TreeUnreadable, describe_names
-from jackline.engine.work_backup import HOST_IDENTITY
+from jackline.engine.work_backup import find_missing_identity
 from jackline.policy.git_push_args import HEADS
 
 if TYPE_CHECKING:
@@ -80,11 +80,10 @@ def _commit(store: Store, run: Run, trees: WorkTrees, repository: WorkingReposit
     note = f"large files are not committed: {left_out}\n" if large else ""
     if git.run("diff", "--cached", "--quiet", "--no-ext-diff") is not None:
         return CheckResult(0, f"{note}nothing to commit", "")
-    identity = {} if git.run("var", "GIT_COMMITTER_IDENT") is not None else HOST_IDENTITY
     done = run_command(
         ("git", "commit", "--quiet", "-m", _build_message(store, run)),
         cwd=repository.top,
-        env={**git.env, **identity, **build_reflog_env(run.id), "GIT_TERMINAL_PROMPT": "0"},
+        env={**git.env, **find_missing_identity(git), **build_reflog_env(run.id), "GIT_TERMINAL_PROMPT": "0"},
         timeout_s=_SECONDS,
         output_limit=_TAIL,
         below=git.warden,

@@ -58,6 +58,12 @@ _CERTAIN_ENDINGS = (".pyc", ".pyo", ".egg-info", ".tsbuildinfo")
 _VENVS = frozenset({".venv", "venv"})
 
 
+def find_missing_identity(git: Git) -> dict[str, str]:
+    """Variables of the author and the committer that git does not know; the person's own stay as they are."""
+    unknown = [role for role in ("AUTHOR", "COMMITTER") if git.run("var", f"GIT_{role}_IDENT") is None]
+    return {name: value for name, value in HOST_IDENTITY.items() if name.split("_")[1] in unknown}
+
+
 class Backup(NamedTuple):
     """Where the work is kept, or why it cannot be kept."""
 

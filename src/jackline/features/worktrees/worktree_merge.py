@@ -20,7 +20,7 @@ from jackline.engine.git import GitFailed
 from jackline.engine.settings import select_inherited_variables
 from jackline.engine.tree_files import MOST_OUTPUT, SECONDS
 from jackline.engine.tree_id import describe_names, verify_objects
-from jackline.engine.work_backup import HOST_IDENTITY
+from jackline.engine.work_backup import find_missing_identity
 from jackline.engine.worktree import GIT_WORDS, UserGit, WorktreeUnready, describe_end
 from jackline.engine.worktree_files import CannotCopy, copy_files
 from jackline.errors import WorktreeRefused
@@ -113,10 +113,8 @@ def build_merged_fact(tree: RunTree, result: MergeResult) -> Fact:
 
 
 def _set_identity(tree: RunTree) -> RunTree:
-    """Let git commit as jackline if it does not know who the user is, as it does for commits of the host."""
-    if tree.git.run("var", "GIT_COMMITTER_IDENT") is not None:
-        return tree
-    return tree._replace(git=tree.git._replace(env={**tree.git.env, **HOST_IDENTITY}))
+    """Let git commit as jackline where it does not know who the user is, as it does for commits of the host."""
+    return tree._replace(git=tree.git._replace(env={**tree.git.env, **find_missing_identity(tree.git)}))
 
 
 def _check_source(tree: RunTree, into: str, busy: Mapping[str, str]) -> tuple[str, str]:
