@@ -23,7 +23,7 @@ from jackline.app.service_tasks import ServiceContext, ServiceTask
 from jackline.domain.events import Fact
 from jackline.domain.records import Owner, Run
 from jackline.domain.states import CallClass, Decision, Replay, RunState, WaitReason
-from jackline.errors import Fenced, StoreFull, StoreUnavailable
+from jackline.errors import Fenced, StoreFull, StoreUnavailable, WorkspaceBusy
 from jackline.extensions import HOOKS
 from jackline.features.service import presence, service_store
 from jackline.features.service.dispatcher import Dispatcher, list_candidates
@@ -642,6 +642,35 @@ def test_once_starts_what_its_last_look_creates(stage: Stage, monkeypatch: pytes
     stage.queue("one")
     stage.work_once()
     assert stage.state("two") == SUCCEEDED
+
+
+def test_once_does_not_leave_a_run_behind_that_another_one_overtook(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both were chosen at once, and the one that shares its worktree was claimed first."""
+    from jackline.features.service import dispatcher
+
+    monkeypatch.setattr(dispatcher, "_FIRST_DELAY_S", 1.0)  # longer than the other run still takes
+    refused: list[str] = []
+    attempt = Home.make_attempt
+
+    def start_late(home: Home, run: Run, on_start: Any) -> Run:
+        if run.id == "one":
+            stage.await_begun("beside")
+        try:
+            return attempt(home, run, on_start)
+        except WorkspaceBusy:
+            refused.append(run.id)
+            raise
+        finally:
+            stage.let_go("beside")
+
+    monkeypatch.setattr(Home, "make_attempt", start_late)
+    stage.queue("one")
+    stage.gated("beside", share_workspace=True)
+    assert not stage.work_once().has_failed
+    assert refused == ["one"]
+    assert (stage.state("one"), stage.state("beside")) == (SUCCEEDED, SUCCEEDED)
 
 
 def test_what_comes_when_once_has_nothing_left_to_do_is_not_left_behind(

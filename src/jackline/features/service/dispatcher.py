@@ -82,6 +82,7 @@ class RunCounts(NamedTuple):
 
     active: int
     started: int  # since the service began
+    has_overtaken: bool  # whether another process or run was faster than one that is tried again in a moment
 
 
 class ActiveRun:
@@ -116,6 +117,7 @@ class _Delay:
     def __init__(self) -> None:
         self.until = 0.0
         self.problem = ""  # of the database, as it was last reported
+        self.is_overtaken = False  # another process was faster, or another run in the same worktree
         self._failures = 0
 
     def extend(self) -> None:
@@ -167,9 +169,11 @@ class Dispatcher:
             return bool(self._active)
 
     def count_runs(self) -> RunCounts:
-        """How many runs a thread works on now, and how many were started."""
+        """How many runs a thread works on now, how many were started, and whether one is about to be tried again."""
+        now = time.monotonic()
         with self._lock:
-            return RunCounts(active=len(self._active), started=self._started)
+            has_overtaken = any(delay.is_overtaken and delay.until > now for delay in self._delays.values())
+            return RunCounts(active=len(self._active), started=self._started, has_overtaken=has_overtaken)
 
     def refuse_new(self) -> None:
         """Take no run any more."""
@@ -326,7 +330,7 @@ class Dispatcher:
             LOG.info(f"service: {error}")
             if active.is_started:  # this process was stopped for longer than its lease, for example
                 self._report("taken", f"run {run.id} (#{run.number}) was taken up by another process", run=run.id)
-            self._delay(run)
+            self._delay(run, is_overtaken=True)
         except StoreError as error:
             delay = self._delay(run)
             if active.is_started or delay.problem != str(error):  # a full disk may last for a night
@@ -365,9 +369,10 @@ class Dispatcher:
                 for warning in home.warnings:
                     self._report("problem", f"run {run.id}: {warning}", run=run.id, error=warning)
 
-    def _delay(self, run: Run) -> _Delay:
+    def _delay(self, run: Run, *, is_overtaken: bool = False) -> _Delay:
         with self._lock:
             delay = self._delays.setdefault(run.id, _Delay())
+            delay.is_overtaken = is_overtaken
             delay.extend()
             return delay
 

@@ -198,14 +198,17 @@ class Service:
         return self._started != before and not self._wake.is_stopping
 
     def _finish_round(self) -> int:
-        """Wait until each task has looked and no run is active; how many runs were started until then."""
+        """Wait until each task has looked, and no run is active or overtaken; how many were started until then.
+
+        What was overtaken may be tried again then: the next round does so, unless its worktree is still busy.
+        """
         while True:
             seen = self._progress.count
             has_looked = all(one.round == self._round or one.has_ended for one in self._tasks)
             runs = self._dispatcher.count_runs()
-            if (has_looked and not runs.active) or self._progress.is_stopping:
+            if (has_looked and not runs.active and not runs.has_overtaken) or self._progress.is_stopping:
                 return runs.started
-            self._progress.wait(seen, self._options.poll_seconds)
+            self._progress.wait(seen, self._dispatcher.find_next_look(self._options.poll_seconds))
 
     def _start_tasks(self, tasks: list[ServiceTask], version: int | None = None) -> None:
         """Start a thread for each task; those of a version of the settings end with it."""
