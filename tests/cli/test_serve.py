@@ -38,6 +38,17 @@ serve_command._STOP_SECONDS = 0.5
 sys.exit(main(sys.argv[1:]))
 """
 
+# A service that cannot begin.
+UNABLE = """
+import sys
+from jackline.cli.main import main
+from jackline.features.service.service_runner import Service
+def fail(service):
+    raise RuntimeError("can't start new thread")
+Service._list_feature_tasks = fail
+sys.exit(main(sys.argv[1:]))
+"""
+
 
 def use_store(place: Place, request: pytest.FixtureRequest) -> Place:
     if request.param == "postgres":
@@ -302,6 +313,19 @@ def test_a_home_that_cannot_be_used_is_one_line(place: Place) -> None:
     ended = place.type("serve", environ={"JACKLINE_DATABASE": "postgresql://127.0.0.1:1/none"})
     assert (ended.code, is_one_line(ended)) == (1, True), ended
     assert list(place.home.glob("services/*")) == []
+
+
+@pytest.mark.parametrize("words", [(), ("--once",)])
+def test_a_service_that_cannot_begin_is_one_line(place: Place, words: tuple[str, ...]) -> None:
+    enqueue(place)
+    service = place.python(UNABLE, "serve", "--quiet", *words)
+    out, err = service.communicate(timeout=60)
+    (line,) = (out + err).splitlines()
+    assert "unexpected RuntimeError: can't start new thread" in line
+    assert service.returncode == 1
+    assert "in _list_feature_tasks" not in line
+    assert "RuntimeError: can't start new thread" in (place.home / "jackline.log").read_text()
+    assert show(place)["state"] == "queued"
 
 
 def test_a_service_whose_database_is_gone_ends(place: Place) -> None:

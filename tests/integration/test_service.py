@@ -23,7 +23,7 @@ from jackline.app.service_tasks import ServiceContext, ServiceTask
 from jackline.domain.events import Fact
 from jackline.domain.records import Owner, Run
 from jackline.domain.states import CallClass, Decision, Replay, RunState, WaitReason
-from jackline.errors import Fenced, StoreFull, StoreUnavailable, WorkspaceBusy
+from jackline.errors import Fenced, Refused, StoreFull, StoreUnavailable, WorkspaceBusy
 from jackline.extensions import HOOKS
 from jackline.features.service import presence, service_store
 from jackline.features.service.dispatcher import Dispatcher, list_candidates
@@ -127,7 +127,8 @@ class Stage:
         service.interrupt_runs()
         wait_until(lambda: not service.is_busy, 60)
         service.close()
-        self._services.remove(service)
+        if service in self._services:
+            self._services.remove(service)
 
     def close(self) -> None:
         for service in list(self._services):
@@ -601,6 +602,40 @@ def test_once_reports_a_failed_task(stage: Stage, monkeypatch: pytest.MonkeyPatc
     stage.queue("one")
     assert stage.work_once().has_failed
     assert stage.state("one") == SUCCEEDED
+
+
+def test_once_that_breaks_off_has_failed_and_ends_its_runs(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_service: Service) -> int:
+        stage.await_begun("one")
+        raise Refused("no more")
+
+    monkeypatch.setattr(Service, "_finish_round", fail)
+    stage.gated("one")
+    service = stage._build(ServiceOptions(2, POLL))
+    lost, ended = threading.Event(), threading.Event()
+    service._on_lost = lost.set
+    service.start_once(ended.set)
+    assert ended.wait(60)
+    stage.stop(service)
+    assert (service.has_failed, lost.is_set()) == (True, True)
+    assert [one["error"] for one in stage.events if one["event"] == "problem"] == ["no more"]
+
+
+def test_a_service_without_a_thread_for_each_task_is_closed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "task-settings":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    stage.home.store(create=True)
+    service = stage._build(ServiceOptions(2, POLL))
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        service.start()
+    service.close()
+    assert ServiceStore(stage.home.store()).list_unended() == []
 
 
 def test_while_it_works_once_does_the_tasks_of_every_service(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,7 +143,8 @@ class StopDeadline:
         seconds = self._seconds + (0.0 if self._timers else self._drain_seconds)
         self._timers.append(threading.Timer(min(seconds, threading.TIMEOUT_MAX), self._end_process))
         self._timers[-1].daemon = True
-        self._timers[-1].start()
+        with contextlib.suppress(RuntimeError):  # the system has no thread left, which may be why the service ends
+            self._timers[-1].start()
 
     def __enter__(self) -> Self:
         return self

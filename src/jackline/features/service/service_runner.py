@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jackline import clock
@@ -124,7 +125,7 @@ class Service:
         self._tasks: list[_RunningTask] = []
         self._settings = SettingsWatch(home)
         self._database_file: tuple[int, int] | None = None
-        self.has_failed = False  # whether a task of `--once` failed, or the database is gone or cannot be reached
+        self.has_failed = False  # whether `--once` or a task of it failed, or the database is gone or cannot be reached
 
     @property
     def is_busy(self) -> bool:
@@ -158,9 +159,10 @@ class Service:
 
     def start(self) -> None:
         """Start the threads."""
+        features = self._list_feature_tasks()  # first: no run has begun if they cannot be listed
         self._listen()
         self._start_tasks([ServiceTask(_PRESENCE, self._renew), ServiceTask("dispatch", self._dispatch)])
-        self._start_tasks(self._list_feature_tasks(), self._settings.version)
+        self._start_tasks(features, self._settings.version)
         self._start_tasks([ServiceTask("settings", self._reload)])  # the last, because it starts others
 
     def start_once(self, on_end: Callable[[], None]) -> None:
@@ -169,11 +171,15 @@ class Service:
         def work() -> None:
             try:
                 self.run_once()
+            except Exception as error:  # noqa: BLE001 - it would only end this thread
+                self.has_failed = True
+                text = _describe_error(error)
+                self._report("problem", text, error=text)
+                self._on_lost()  # a run may have begun
             finally:
                 on_end()
 
-        self._threads.append(threading.Thread(target=work, name="once", daemon=True))
-        self._threads[-1].start()
+        self._start_thread("once", work)
 
     def run_once(self) -> None:
         """Be a service until nothing is left to do."""
@@ -216,10 +222,13 @@ class Service:
         self._tasks = [one for one in self._tasks if not one.has_ended]
         for task in tasks:
             running = _RunningTask(task, version)
+            self._start_thread(f"task-{task.name}", partial(self._run_task, running))
             self._tasks.append(running)
-            thread = threading.Thread(target=self._run_task, args=(running,), name=f"task-{task.name}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+
+    def _start_thread(self, name: str, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)  # afterwards: one that the system cannot start is not waited for
 
     def _listen(self) -> None:
         if self._home.has_database_server:
@@ -329,11 +338,8 @@ class Service:
                     seconds = self._call_task(running, home)
                     calls += 1
                     self._wait(running, seconds, seen)
-        except JacklineError as error:
-            return _TaskError(str(error), calls)
         except Exception as error:  # noqa: BLE001 - a mistake in one task must not end the service
-            LOG.error(error)
-            return _TaskError(f"unexpected {type(error).__name__}: {error}", calls)
+            return _TaskError(_describe_error(error), calls)
         return None
 
     def _identify_database(self) -> tuple[int, int] | None:
@@ -401,6 +407,14 @@ class Service:
         for warning in dict.fromkeys(home.warnings):
             self._report("problem", warning, error=warning)
         home.warnings.clear()
+
+
+def _describe_error(error: Exception) -> str:
+    """An error in one line; a mistake of jackline itself is logged with its traceback."""
+    if isinstance(error, JacklineError):
+        return str(error)
+    LOG.error(error)
+    return f"unexpected {type(error).__name__}: {error}"
 
 
 def _is_dead(home_path: str, record: ServiceRecord, at: int) -> bool:
