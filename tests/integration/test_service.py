@@ -621,6 +621,22 @@ def test_once_that_breaks_off_has_failed_and_ends_its_runs(stage: Stage, monkeyp
     assert [one["error"] for one in stage.events if one["event"] == "problem"] == ["no more"]
 
 
+def test_once_ends_when_the_system_has_no_thread_for_a_run(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+    refused: list[str] = []
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "run-one" and len(refused) < 20:
+            refused.append(thread.name)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    stage.queue("one")
+    assert stage.work_once().has_failed
+    assert stage.state("one") == (RunState.QUEUED, None)
+
+
 def test_a_service_without_a_thread_for_each_task_is_closed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     start = threading.Thread.start
 

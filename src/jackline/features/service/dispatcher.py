@@ -289,6 +289,7 @@ class Dispatcher:
         except RuntimeError:  # the system has no thread left
             with self._lock:
                 del self._active[run.id]
+                self._started -= 1
             raise
         return True
 
