@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from jackline.clock import boot_ms, wall_ms
-from jackline.domain.records import Lease, Run
+from jackline.domain.records import Lease, Run, Turn
+from jackline.domain.run_inputs import Published
 from jackline.domain.spec import DRAFT, READY, Spec
-from jackline.domain.states import CallState, Failure, WaitReason
+from jackline.domain.states import CallState, Failure, Role, WaitReason
 from jackline.engine import recovery
 from jackline.engine.call_ledger import CallLedger, CallRequest
 from jackline.engine.git import Git
@@ -279,6 +280,72 @@ def test_only_the_branch_of_the_run_is_pushed(scene: Scene) -> None:
     lease, run = scene.start()
     assert "the workspace is on elsewhere, not on topic" in scene.publish(lease, run)
     assert scene.forge.git.pushes == []
+
+
+def leave(scene: Scene, where: str) -> None:
+    """What a person may do in the checkout while the run waits."""
+    if where == "main":
+        scene.git("switch", "--quiet", "main")
+        scene.git("branch", "--quiet", "-D", "topic")
+    elif where == "squashed":
+        scene.git("reset", "--quiet", "--hard", "main")
+    elif where == "private":
+        scene.git("push", "--quiet", "origin", ":topic")
+        scene.commit("private")
+    else:
+        scene.commit("by a person")
+        (scene.tree / "left").write_text("over")
+
+
+@pytest.mark.parametrize(
+    ("until", "state", "where"),
+    [
+        ("merged", "MERGED", "main"),
+        pytest.param("merged", "MERGED", "squashed", marks=pytest.mark.full),
+        ("merged", "MERGED", "private"),
+        pytest.param("merged", "MERGED", "untracked", marks=pytest.mark.full),
+        ("green", "CLOSED", "main"),
+        ("green", "OPEN", "main"),
+    ],
+)
+def test_nothing_is_published_once_the_pull_request_is_over(scene: Scene, until: str, state: str, where: str) -> None:
+    lease, run = scene.start(until=until)
+    assert scene.publish(lease, run) == ""
+    (pull,) = scene.forge.forge
+    pull |= {"state": state, "head": scene.head}
+    scene.forge.add_check(scene.head, "build", "SUCCESS")
+    leave(scene, where)
+    pushes = scene.forge.git.pushes
+    proved = run._replace(status=run.status._replace(tree="a" * 40))
+    published, request = scene.build(lease, proved, lambda: "b" * 40).publish()
+    assert (published._replace(at=0), request) == (Published(at=0), None)
+    assert scene.forge.git.pushes == pushes
+
+
+def test_an_open_pull_request_whose_branch_is_not_checked_out_needs_a_person(scene: Scene) -> None:
+    lease, run = scene.start(until="green")
+    assert scene.publish(lease, run) == ""
+    scene.forge.add_check(scene.head, "build", "FAILURE")
+    scene.git("switch", "--quiet", "main")
+    published, _ = scene.build(lease, run).publish()
+    assert (published.waits, published.failure) == (WaitReason.HUMAN, None)
+    assert "the workspace is on main, not on topic: `git switch topic`" in published.detail
+    scene.forge.is_broken = True  # nobody knows whether it is merged
+    assert scene.publish(lease, run) == ""
+
+
+def test_work_of_a_turn_after_the_push_is_published_although_the_pushed_commit_is_green(scene: Scene) -> None:
+    lease, run = scene.start(until="green")
+    assert scene.publish(lease, run) == ""
+    scene.forge.add_check(scene.head, "build", "SUCCESS")
+    known = scene.store.pull_requests.get("run-1")
+    assert known is not None
+    at = known.pushed_at + 1
+    turn = Turn("run-1", 2, 1, 1, Role.WORK, "command", None, "Greener, please.", at, at)
+    scene.store.leases.write_change(lease, RunChange(at=at, facts=(), turn=turn))
+    second = scene.commit("more")
+    assert scene.publish(lease, run) == ""
+    assert scene.forge.git.pushes == [(BRANCH, scene.head), (BRANCH, second)]
 
 
 def test_another_remote_than_at_the_start_is_refused(scene: Scene) -> None:

@@ -89,6 +89,12 @@ def check_once(garden: Garden, pushes: int) -> None:
     assert {name for name, _ in garden.forge.git.pushes} == {"refs/heads/topic"}
 
 
+def make_due(garden: Garden) -> None:
+    """Let a service look at the pull request now."""
+    with sqlite3.connect(garden.home / "state.sqlite") as connection:
+        connection.execute("UPDATE pull_requests SET next_at = 0")
+
+
 def test_red_checks_are_repaired_until_somebody_merges(garden: Garden) -> None:
     forge, begun = garden.forge, garden.begin()
     assert begun.code == CI, begun
@@ -211,13 +217,24 @@ def test_a_service_continues_a_run_whose_checks_failed(garden: Garden) -> None:
     garden.forge.add_check(garden.pushed[0], "build", "FAILURE", log="leaf 1 is brown")
     assert garden.type("serve", "--once").code == 0  # not due yet
     check_once(garden, 1)
-    with sqlite3.connect(garden.home / "state.sqlite") as connection:
-        connection.execute("UPDATE pull_requests SET next_at = 0")
+    make_due(garden)
     served = garden.type("serve", "--once")
     assert served.code == 0, served
     check_once(garden, 2)
     shown = garden.type("show", RUN, "--json").json
     assert (shown["state"], shown["reason"], shown["iteration"]) == ("waiting", "ci", 2)
+
+
+def test_a_merged_pull_request_ends_a_run_whose_branch_is_gone(garden: Garden) -> None:
+    assert garden.begin().code == CI
+    garden.forge.forge[0] |= {"state": "MERGED", "head": garden.pushed[0]}
+    garden.git("switch", "--quiet", "main")
+    garden.git("branch", "--quiet", "-D", "topic")
+    make_due(garden)
+    served = garden.type("serve", "--once")
+    assert served.code == 0, served
+    shown = garden.type("show", RUN, "--json").json
+    assert (shown["state"], len(shown["turns"])) == ("succeeded", 1)
 
 
 def test_the_branch_of_a_worktree_is_published_from_the_default_branch(garden: Garden) -> None:

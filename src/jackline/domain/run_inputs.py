@@ -163,7 +163,7 @@ class RunCheck(NamedTuple):
 
 
 class Publish(NamedTuple):
-    """Push the branch and open the pull request, unless that was done for this tree."""
+    """Push the branch and open the pull request, unless that was done, or GitHub shows that nothing is left to do."""
 
     step: int
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from jackline.domain.graphql_answer import is_number
 from jackline.domain.pull_request import PullRequest, build_url, compute_next_look
 from jackline.domain.pull_request_text import build_body, build_title
-from jackline.domain.run_inputs import OPEN, Published
-from jackline.domain.spec import DRAFT
-from jackline.domain.states import Failure, WaitReason
+from jackline.domain.run_inputs import CLOSED, OPEN, REACHED, Published
+from jackline.domain.spec import DRAFT, MERGED
+from jackline.domain.states import Failure, Role, WaitReason
 from jackline.engine.attempt import RunInput
 from jackline.engine.command_runner import run_command
 from jackline.engine.committed_files import list_uncommitted
@@ -89,6 +89,10 @@ class BranchMoved(Exception):
     """Which commit of somebody else the branch has on the remote."""
 
 
+class BranchLeft(Exception):
+    """Which branch the workspace has instead of the published one, such as after a person has switched it."""
+
+
 class WorkChanged(Exception):
     """The workspace is not what was proved."""
 
@@ -126,6 +130,8 @@ class Publisher(NamedTuple):
         """Push the branch and open the pull request, as far as that is still to be done."""
         try:
             known = self.store.pull_requests.get(self.run.id)
+            if known is not None and self._is_over(known):
+                return Published(at=self.now()), None
             target = self._find_target(known)
             is_done = known is not None and known.head == target.commit
             request = known if is_done else self._publish(target, known)
@@ -135,13 +141,31 @@ class Publisher(NamedTuple):
             return self._build_failed(str(error)), None
         except (WorkUncommitted, PushedCommitLost) as error:  # the agent can repair both
             return self._build_failed(str(error))._replace(uncommitted=self.git.resolve_commit("HEAD") or "HEAD"), None
-        except BranchMoved as error:
+        except (BranchMoved, BranchLeft) as error:
             return Published(at=self.now(), waits=WaitReason.HUMAN, detail=f"not published: {error}"), None
         except (RemoteSilent, GitHubFailed) as error:
             return self._build_failed(str(error))._replace(failure=Failure.CONNECTIVITY), None
         except WorkChanged as error:
             return Published(at=self.now(), is_stale=True, detail=str(error)), None
         return Published(at=self.now()), request
+
+    def _is_over(self, known: PullRequest) -> bool:
+        """Whether nothing is left to publish, whatever a person has in the workspace by now; the next look says why.
+
+        Only a merge or a closed pull request ends a run whose agent has worked since the last push. If GitHub does not
+        answer about one that only waits, nothing is pushed either: the next look lets it wait.
+        """
+        if not self.run.spec.until:
+            return False
+        turns = self.store.records.list_turns(self.run.id)
+        has_worked = any(turn.role != Role.REVIEW and turn.started_at > known.pushed_at for turn in turns)
+        client = GitHubClient(known.repository, self.caller.env, self.caller.warden(), self.caller.wanted)
+        watcher = PullRequestWatcher(self.store, self.run, lambda _: client, self.now)
+        try:
+            state = watcher.read_state(known, MERGED if has_worked else self.run.spec.until)
+        except GitHubFailed:
+            return not has_worked
+        return state in {REACHED, CLOSED}
 
     def _build_failed(self, why: str, doubts: tuple[str, ...] = ()) -> Published:
         return Published(at=self.now(), failure=Failure.PULL_REQUEST, detail=f"not published: {why}", doubts=doubts)
@@ -175,7 +199,8 @@ class Publisher(NamedTuple):
         commit, tree, ref = lines
         branch, expected = ref.removeprefix(HEADS), known.branch if known else spec.pr_branch or spec.worktree.branch
         if branch != expected:
-            raise NotPublished(f"the workspace is on {branch}, not on {expected}: `git switch {expected}`, then resume")
+            why = f"the workspace is on {branch}, not on {expected}: `git switch {expected}`, then resume"
+            raise BranchLeft(why) if known else NotPublished(why)
         if tree != self.run.status.tree:  # else the commit is exactly what was proved, whatever else lies around
             self._require_committed(branch)
         url = read_push_address(self.git, ORIGIN)

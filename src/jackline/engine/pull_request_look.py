@@ -181,7 +181,7 @@ class PullRequestWatcher(NamedTuple):
             return PullRequestSeen(at=at, state=OPEN, detail="the pull request is not open yet", wake_at=at), None, ()
         client = self.connect(known.repository)
         try:
-            look = self._look_now(client, known, at)
+            look = self._look_now(client, known, self.run.spec.until, at)
             feedback = self._collect_feedback(client, look)
         except GitHubFailed as error:
             failures = known.failures + 1
@@ -198,12 +198,16 @@ class PullRequestWatcher(NamedTuple):
         )
         return seen, look.request, (*look.ignored, *feedback)
 
-    def _look_now(self, client: GitHubClient, known: PullRequest, at: int) -> PullRequestLook:
+    def read_state(self, known: PullRequest, until: str) -> str:
+        """What the pull request is now for a run until then, without its feedback; GitHubFailed if that is unknown."""
+        return self._look_now(self.connect(known.repository), known, until, self.now()).verdict.state
+
+    def _look_now(self, client: GitHubClient, known: PullRequest, until: str, at: int) -> PullRequestLook:
         view = read_views(client, [known.number])[known.number]
         if isinstance(view, GitHubFailed):
             raise view
         reported = {one.origin for one in self.store.pull_requests.list_feedback(self.run.id)}
-        return look_at_view(client, known, view, self.run.spec.until, reported, at)
+        return look_at_view(client, known, view, until, reported, at)
 
     def _collect_feedback(self, client: GitHubClient, look: PullRequestLook) -> list[Feedback]:
         if look.verdict.state != RED:
