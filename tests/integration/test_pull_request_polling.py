@@ -11,7 +11,7 @@ import pytest
 from jackline.app.home import Home, open_home
 from jackline.app.wakeups import list_due
 from jackline.domain.events import Fact
-from jackline.domain.run_inputs import RED
+from jackline.domain.run_inputs import BLOCKED, REACHED, RED
 from jackline.domain.spec import Spec
 from jackline.domain.states import Phase, RunState, WaitReason
 from jackline.engine.github_client import GitHubClient
@@ -105,6 +105,24 @@ def test_one_request_for_all_of_a_repository_and_a_run_is_queued_only_if_it_has_
     assert [one.run_id for one in home.store().wakeups.list_answered()] == [first]
     assert home.store().pull_requests.wake(build_pull_request(run_id=first), clock()) is False
     assert home.store().verify.verify_run(first).problems == ()
+
+
+def test_a_cancelled_check_that_its_workflow_has_made_again_does_not_count(
+    home: Home, forge: PullRequestServer
+) -> None:
+    run_id, clock = park(home, forge), Clock()
+    forge.add_check(HEAD, "build", "SUCCESS", workflow="CI", ago=3600)
+    forge.add_check(HEAD, "build", "CANCELLED", workflow="CI", ago=7200, is_another=True)
+    run = home.store().runs.get(run_id)
+    assert run is not None
+    watcher = PullRequestWatcher(home.store(), run, lambda name: GitHubClient(name, os.environ), clock)
+    assert watcher.look()[0].state == REACHED
+    forge.add_check(HEAD, "deploy", "ACTION_REQUIRED")
+    seen, _, _ = watcher.look()
+    assert (seen.state, seen.detail.partition(": ")[2]) == (
+        BLOCKED,
+        "GitHub waits for a person: deploy: see to it, then resume",
+    )
 
 
 def test_a_stranger_wakes_nobody_and_a_writer_does(home: Home, forge: PullRequestServer) -> None:

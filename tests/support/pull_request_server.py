@@ -37,16 +37,30 @@ class PullRequestServer(GitHubServer):
     # what happens on the server
 
     def add_check(
-        self, commit: str, name: str, conclusion: str = "", log: str = "", *, is_another: bool = False, ago: int = 3600
+        self,
+        commit: str,
+        name: str,
+        conclusion: str = "",
+        log: str = "",
+        *,
+        is_another: bool = False,
+        ago: int = 3600,
+        workflow: str = "",
     ) -> None:
-        """A check that replaces the one of this name. It ended `ago` seconds ago, or has no conclusion."""
+        """A check that replaces the one of this name. It began and ended `ago` seconds ago, or has no conclusion.
+
+        Another one is of another run, of the workflow if that is named.
+        """
         self._last += 1
         self.logs[self._last] = log
         url = f"https://{self.git.host}/octo/garden/actions/runs/1/job/{self._last}"
         status = "COMPLETED" if conclusion else "IN_PROGRESS"
         found = {"__typename": "CheckRun", "databaseId": self._last, "name": name, "status": status}
         found |= {"id": f"N{self._last}", "conclusion": conclusion or None, "detailsUrl": url}
-        found["completedAt"] = _format_time(datetime.now(UTC) - timedelta(seconds=ago)) if conclusion else None
+        at = _format_time(datetime.now(UTC) - timedelta(seconds=ago))
+        run = {"event": "push", "workflow": {"name": workflow or f"workflow {self._last}"}}
+        found |= {"startedAt": at, "checkSuite": {"id": f"S{self._last}", "workflowRun": run}}
+        found["completedAt"] = at if conclusion else None
         others = [one for one in self.checks.get(commit, []) if is_another or one["name"] != name]
         self.checks[commit] = [*others, found]
 
@@ -118,7 +132,7 @@ class PullRequestServer(GitHubServer):
         checks = self.checks.get(head, [])
         opinions = {one["author"]["login"]: one for one in pull["reviews"] if one["state"] != "COMMENTED"}
         ended = {one["conclusion"] for one in checks}
-        state = "FAILURE" if "FAILURE" in ended else "PENDING" if None in ended else "SUCCESS"
+        state = "FAILURE" if {"FAILURE", "CANCELLED"} & ended else "PENDING" if None in ended else "SUCCESS"
         last = after + _PAGE
         page = {"hasNextPage": len(checks) > last, "endCursor": str(last)}
         rollup = {"state": state, "contexts": {"pageInfo": page, "nodes": checks[after:last]}}

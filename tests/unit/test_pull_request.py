@@ -29,6 +29,10 @@ PASSED = CheckState("build", is_over=True, is_passed=True)
 FRESH = CheckState("first of many", is_over=True, is_passed=True, ended_at=AT - SETTLED_MS + 1)
 FAILED = CheckState("lint", is_over=True, is_passed=False)
 RUNNING = CheckState("slow", is_over=False, is_passed=False)
+ASKING = CheckState("deploy", is_over=True, is_passed=False, needs_person=True)
+OLD = FAILED._replace(source="lint of CI", suite="S1", started_at=AT - 2)
+NEW = PASSED._replace(name="lint", source="lint of CI", suite="S2", started_at=AT - 1)
+QUEUED = RUNNING._replace(source="lint of CI", suite="S3")
 REMARK = Remark("comment", "comment-1", "ada", text="Greener, please.")
 
 
@@ -49,6 +53,15 @@ def judge(until: str = GREEN, at: int = AT, told: tuple[str, ...] = (), **view: 
         (GREEN, {"checks": (PASSED, RUNNING)}, OPEN),
         (GREEN, {"checks": (PASSED, FAILED)}, RED),
         (GREEN, {"checks": (RUNNING, FAILED)}, OPEN),  # all that fails is repaired at once
+        *((GREEN, {"checks": checks, "rollup": "FAILURE"}, REACHED) for checks in ((OLD, NEW), (NEW, OLD))),
+        (GREEN, {"checks": (OLD, NEW), "rollup": "PENDING"}, OPEN),
+        (GREEN, {"checks": (OLD._replace(suite="S2"), NEW)}, RED),  # two jobs of one run may have one name
+        (GREEN, {"checks": (OLD, NEW._replace(source="lint of docs"))}, RED),
+        (GREEN, {"checks": (OLD._replace(is_passed=True), NEW._replace(is_passed=False))}, RED),
+        (GREEN, {"checks": (QUEUED, OLD)}, OPEN),
+        *((until, {"checks": (PASSED, ASKING)}, BLOCKED) for until in (GREEN, MERGED)),
+        *((GREEN, {"checks": (ASKING, one)}, state) for one, state in ((FAILED, RED), (RUNNING, OPEN))),
+        (GREEN, {"checks": (ASKING,), "remarks": (REMARK,)}, RED),
         (GREEN, {}, OPEN),
         *((GREEN, {"checks": (PASSED,), "rollup": one}, OPEN) for one in ("FAILURE", "PENDING", "EXPECTED", "")),
         (GREEN, {"checks": (PASSED,), "next_checks": "a page"}, OPEN),

@@ -22,6 +22,7 @@ _MOST_NAMED = 3  # checks or people in a message
 SETTLED_MS = 60_000  # after a check; within it, CI registers the jobs that waited for it
 NO_CHECKS_MS = 900_000  # after which a commit without any check will not get one
 _ALL_PASSED = "SUCCESS"
+_FAILED_ROLLUPS = frozenset({"FAILURE", "ERROR"})
 _PASSED = frozenset({"SUCCESS", "NEUTRAL", "SKIPPED"})
 _MAY_BE_HEARD = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})  # others cannot have write access
 _ANSWERS = frozenset({"CHANGES_REQUESTED", "COMMENTED"})  # states of reviews that ask for something
@@ -82,6 +83,10 @@ class CheckState(NamedTuple):
     text: str = ""  # its description
     url: str = ""
     ended_at: int = 0  # 0: unknown
+    needs_person: bool = False  # it waits for what no commit can give, such as an approval of the workflow
+    source: str = ""  # its name, workflow and event, if a later run of that replaces it; empty for other programs
+    suite: str = ""  # the run of its workflow
+    started_at: int = 0  # 0: not yet
 
 
 class Remark(NamedTuple):
@@ -143,14 +148,39 @@ def judge_pull_request(
             return PullRequestVerdict(OPEN, f"{known.url}: GitHub does not show the pushed commit yet")
         detail = f"someone else pushed {view.head[:12]} to {known.branch}: merge it into the workspace, then resume"
         return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}")
+    view = _leave_out_replaced(view)
     running = [check.name for check in view.checks if not check.is_over]
     failed = tuple(check for check in view.checks if check.is_over and not check.is_passed)
     remarks = tuple(one for one in view.remarks if one.origin not in reported)
+    if failed and not running and not remarks and all(check.needs_person for check in failed):
+        names = join_some([check.name for check in failed], _MOST_NAMED)
+        return PullRequestVerdict(BLOCKED, f"{known.url}: GitHub waits for a person: {names}: see to it, then resume")
     if remarks or (failed and not running):
         return _build_red(known, () if running else failed, remarks)
     if running:
         return PullRequestVerdict(OPEN, f"{known.url}: waiting for {join_some(running, _MOST_NAMED)}")
     return _judge_finished(known, view, until, at)
+
+
+def _leave_out_replaced(view: PullRequestView) -> PullRequestView:
+    """The same pull request without the checks that a later run of their workflow has made again.
+
+    GitHub's summary of all checks may still count those that failed or were cancelled.
+    """
+    newest: dict[str, CheckState] = {}
+    for check in filter(lambda one: one.source, view.checks):
+        before = newest.get(check.source)
+        if before is None or _get_start(check) > _get_start(before):
+            newest[check.source] = check
+    replaced = [one for one in view.checks if one.source and one.suite != newest[one.source].suite]
+    kept = tuple(one for one in view.checks if not one.source or one.suite == newest[one.source].suite)
+    is_explained = view.rollup in _FAILED_ROLLUPS and not all(one.is_passed for one in replaced)
+    return view._replace(checks=kept, rollup=_ALL_PASSED if is_explained else view.rollup)
+
+
+def _get_start(check: CheckState) -> tuple[bool, int]:
+    """What orders the runs of a check: one that has not begun yet is the newest."""
+    return not check.started_at and not check.is_over, check.started_at
 
 
 def _build_red(known: PullRequest, failed: tuple[CheckState, ...], remarks: tuple[Remark, ...]) -> PullRequestVerdict:
@@ -198,7 +228,8 @@ _COMMENT = "id databaseId author { __typename login } authorAssociation"
 _CHECKS = (
     "commits(last: 1) {{ nodes {{ commit {{ oid statusCheckRollup {{ state contexts({}) {{ "
     "pageInfo {{ hasNextPage endCursor }} nodes {{ __typename "
-    "... on CheckRun {{ id databaseId name status conclusion completedAt detailsUrl }} "
+    "... on CheckRun {{ id databaseId name status conclusion startedAt completedAt detailsUrl "
+    "checkSuite {{ id workflowRun {{ event workflow {{ name }} }} }} }} "
     "... on StatusContext {{ context state createdAt description targetUrl }} }} }} }} }} }} }}"
 )
 CHECK_FIELDS = f"number headRefOid {_CHECKS.format('first: 100, after: $after')}"  # of a page after the first
@@ -262,6 +293,9 @@ def _parse_check(node: Mapping[str, Any]) -> CheckState:
         )
     job = node.get("databaseId")
     url = get_text(node, "detailsUrl")
+    suite = get_dict(node, "checkSuite")
+    run = get_dict(suite, "workflowRun")
+    workflow = get_text(get_dict(run, "workflow"), "name")
     return CheckState(
         name=_get_name(node, "name"),
         is_over=get_text(node, "status") == "COMPLETED",
@@ -271,6 +305,10 @@ def _parse_check(node: Mapping[str, Any]) -> CheckState:
         node=get_text(node, "id"),
         url=url,
         ended_at=get_time(node, "completedAt"),
+        needs_person=get_text(node, "conclusion") == "ACTION_REQUIRED",
+        source=repr((get_text(node, "name"), workflow, get_text(run, "event"))) if workflow else "",
+        suite=get_text(suite, "id"),
+        started_at=get_time(node, "startedAt"),
     )
 
 
