@@ -12,7 +12,7 @@ import pytest
 
 from jackline.clock import boot_ms, wall_ms
 from jackline.domain.records import Lease, Run, Turn
-from jackline.domain.run_inputs import Published
+from jackline.domain.run_inputs import BLOCKED, Published
 from jackline.domain.spec import DRAFT, READY, Spec
 from jackline.domain.states import CallState, Failure, Role, WaitReason
 from jackline.engine import recovery
@@ -431,6 +431,28 @@ def test_a_branch_that_somebody_else_moved_is_not_overwritten(scene: Scene) -> N
     assert "which the workspace does not have: merge that" in scene.publish(lease, run)
     assert scene.forge.git.read_ref(BRANCH) == theirs
     assert scene.list_calls() == []
+
+
+def test_a_branch_that_somebody_set_back_is_named_until_it_is_pushed_again(scene: Scene) -> None:
+    lease, run = scene.start(until="green")
+    assert scene.publish(lease, run) == ""
+    scene.git("push", "--quiet", "--force", "origin", "main:topic")
+    known = scene.store.pull_requests.get("run-1")
+    assert known is not None
+    blocked = known._replace(state=BLOCKED)
+    scene.store.leases.write_change(lease, RunChange(at=wall_ms(), facts=(), pull_request=blocked))
+    lease, run = scene.claim()  # a person has resumed it
+    published, _ = scene.build(lease, run).publish()
+    assert published.waits is WaitReason.HUMAN
+    back = f"topic is at {scene.git('rev-parse', 'main')[:12]} on the remote, without {scene.head[:12]}"
+    assert published.detail == f"not published: {back}, which was pushed: push it again, then resume"
+    scene.git("push", "--quiet", "origin", "topic")
+    pushes = scene.forge.git.pushes
+    assert scene.build(lease, run).publish()[1] == blocked  # the next look changes that
+    scene.git("push", "--quiet", "--force", "origin", "main:topic")
+    newer = scene.commit("newer")
+    assert scene.publish(lease, run) == ""
+    assert scene.forge.git.pushes == [*pushes, (BRANCH, scene.git("rev-parse", "main")), (BRANCH, newer)]
 
 
 def test_nothing_to_merge_is_refused(scene: Scene) -> None:

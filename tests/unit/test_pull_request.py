@@ -87,6 +87,9 @@ def test_another_head_says_nothing_about_the_pushed_one() -> None:
     known = build_pull_request(commits=f"older {HEAD}")
     late = PullRequestView(number=1, state="OPEN", head="older", checks=(PASSED,), remarks=(REMARK,))
     assert judge_pull_request(known, late, GREEN, (), AT).state == OPEN
+    rewound = judge_pull_request(known, late, GREEN, (), AT + NO_CHECKS_MS)
+    assert rewound.state == BLOCKED
+    assert f"topic is at older on the remote, without {HEAD[:12]}, which was pushed: push it again" in rewound.detail
     foreign = judge_pull_request(known, late._replace(head="theirs"), GREEN, (), AT)
     assert foreign.state == BLOCKED
     assert "someone else pushed theirs" in foreign.detail

@@ -135,6 +135,12 @@ def build_url(repository: str, number: int) -> str:
     return f"https://{repository}/pull/{number}"
 
 
+def describe_set_back(branch: str, found: str, pushed: str) -> str:
+    """Say that the branch of the remote has lost what was pushed: the host pushes each commit once."""
+    where = f"is at {found[:12]}" if found else "is gone"
+    return f"{branch} {where} on the remote, without {pushed[:12]}, which was pushed: push it again, then resume"
+
+
 def judge_pull_request(
     known: PullRequest, view: PullRequestView, until: str, reported: Collection[str], at: int
 ) -> PullRequestVerdict:
@@ -145,7 +151,7 @@ def judge_pull_request(
         return PullRequestVerdict(CLOSED, f"{known.url} was closed without a merge")
     if view.head != known.head:  # checks and reviews of another commit say nothing about the one that was proved
         if view.head in known.commits.split():
-            return PullRequestVerdict(OPEN, f"{known.url}: GitHub does not show the pushed commit yet")
+            return _judge_older_head(known, view, at)
         detail = f"someone else pushed {view.head[:12]} to {known.branch}: merge it into the workspace, then resume"
         return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}")
     view = _leave_out_replaced(view)
@@ -160,6 +166,14 @@ def judge_pull_request(
     if running:
         return PullRequestVerdict(OPEN, f"{known.url}: waiting for {join_some(running, _MOST_NAMED)}")
     return _judge_finished(known, view, until, at)
+
+
+def _judge_older_head(known: PullRequest, view: PullRequestView, at: int) -> PullRequestVerdict:
+    """GitHub is late after a push, or somebody has set the branch back to an older commit of the run."""
+    if at - known.pushed_at < NO_CHECKS_MS:
+        return PullRequestVerdict(OPEN, f"{known.url}: GitHub does not show the pushed commit yet")
+    detail = describe_set_back(known.branch, view.head, known.head)
+    return PullRequestVerdict(BLOCKED, f"{known.url}: {detail}")
 
 
 def _leave_out_replaced(view: PullRequestView) -> PullRequestView:

@@ -12,9 +12,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from jackline.domain.graphql_answer import is_number
-from jackline.domain.pull_request import PullRequest, build_url, compute_next_look
+from jackline.domain.pull_request import PullRequest, build_url, compute_next_look, describe_set_back
 from jackline.domain.pull_request_text import build_body, build_title
-from jackline.domain.run_inputs import CLOSED, OPEN, REACHED, Published
+from jackline.domain.run_inputs import BLOCKED, CLOSED, OPEN, REACHED, Published
 from jackline.domain.spec import DRAFT, MERGED
 from jackline.domain.states import Failure, Role, WaitReason
 from jackline.engine.attempt import RunInput
@@ -86,7 +86,7 @@ class PushedCommitLost(Exception):
 
 
 class BranchMoved(Exception):
-    """Which commit of somebody else the branch has on the remote."""
+    """What somebody else has done to the branch on the remote."""
 
 
 class BranchLeft(Exception):
@@ -133,7 +133,8 @@ class Publisher(NamedTuple):
             if known is not None and self._is_over(known):
                 return Published(at=self.now()), None
             target = self._find_target(known)
-            is_done = known is not None and known.head == target.commit
+            # What needed a person may be a branch that somebody has moved.
+            is_done = known is not None and known.head == target.commit and known.state != BLOCKED
             request = known if is_done else self._publish(target, known)
         except HostCallFailed as error:
             return self._build_failed(str(error), error.doubts), None
@@ -178,9 +179,13 @@ class Publisher(NamedTuple):
             raise NotPublished("git cannot read the repository")
         try:
             remote = self._read_remote(repository, target)
+            if known is not None and remote.branch == known.head == target.commit:
+                return known
             base = self._choose_base(target, remote, known)
             if remote.branch != target.commit:
                 self._require_descent(target, remote.branch, known)
+                if known is not None and known.head == target.commit:  # the ledger lets no effect happen twice
+                    raise BranchMoved(describe_set_back(target.branch, remote.branch, target.commit))
                 words = ("git", "push", "--no-verify", target.remote, f"HEAD:{HEADS}{target.branch}")
                 self.caller.run(words, _PUSH_SECONDS, **repository.env)
             return self._open(repository, target, base, known)
