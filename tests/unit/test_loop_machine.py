@@ -438,6 +438,20 @@ def test_proved_work_is_published_and_then_looked_at() -> None:
     assert (status(repair).iteration, repair.commands[0].__class__) == (2, StartTurn)
 
 
+def test_a_resume_after_checks_that_stay_red_looks_before_it_starts_a_turn() -> None:
+    fails = PullRequestSeen(AT, RED, "lint failed", digest="lint")
+    both = (done(), green(), Published(AT), fails)
+    failed = drive(begin(PUBLISHED), *both, *both)
+    assert status(failed).failure is Failure.NO_PROGRESS
+    state = MachineState("run", PUBLISHED, status(failed))
+    resumed = drive(state, Claimed(AT), Recovered(AT, last_iteration=failed.iteration))
+    assert isinstance(resumed.commands[0], Publish)
+    looked = drive(resumed.state, Published(AT))
+    assert status(drive(looked.state, PullRequestSeen(AT, REACHED))).state is RunState.SUCCEEDED
+    again = drive(looked.state, fails)
+    assert (status(again).iteration, again.commands[0].__class__) == (3, StartTurn)
+
+
 def test_without_anything_to_wait_for_a_published_run_is_done() -> None:
     spec = PUBLISHED._replace(until="")
     assert status(drive(begin(spec), done(), green(), Published(AT))).state is RunState.SUCCEEDED

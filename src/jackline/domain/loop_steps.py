@@ -288,7 +288,14 @@ def _on_pull_request(state: MachineState, event: PullRequestSeen) -> StepResult:
         return prepend_fact(fact, park_run(state, WaitReason.HUMAN, event.detail))
     if event.state == CLOSED:
         return prepend_fact(fact, fail_run(state, Failure.PULL_REQUEST, event.detail))
-    return prepend_fact(fact, end_iteration(state, Failure.PULL_REQUEST, event.detail, event.digest, event.at))
+    result = end_iteration(state, Failure.PULL_REQUEST, event.detail, event.digest, event.at)
+    if result.state.status.failure is Failure.NO_PROGRESS:  # a resume looks first: it may be green by then
+        result = result._replace(state=_keep_publishing(result.state))
+    return prepend_fact(fact, result)
+
+
+def _keep_publishing(state: MachineState) -> MachineState:
+    return state._replace(status=state.status._replace(goal=Phase.PUBLISHING))
 
 
 def end_iteration(state: MachineState, failure: Failure, detail: str, digest: str, at: int) -> StepResult:
