@@ -504,8 +504,11 @@ def test_a_fast_forward_that_was_cut_off_is_undone(scene: Scene, state: str) -> 
     journal = scene.path.parent / ".merge-w.json"
     update = {"target": "main", "before": scene.base, "after": after, "checkout": str(scene.main)}
     journal.write_text(json.dumps(update))
+    log = scene.path.parent / ".merge-w.log"
+    log.touch()
     worktree_merge.repair_merges(scene.git, str(scene.path.parent))
     assert not journal.exists()
+    assert not log.exists()
     assert not (scene.main / "new").exists()
     assert (scene.main / "a").read_text() == ("a person's\n" if state == "other" else "one\n")
     assert scene.run("rev-parse", "main") == scene.base

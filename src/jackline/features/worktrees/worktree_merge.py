@@ -434,6 +434,8 @@ def repair_merges(git: Git, folder: str) -> None:
             if name.startswith(".merge-") and os.path.isdir(path):
                 _remove_left_worktree(git, path)
                 continue
+            if name.startswith(".merge-") and name.endswith(".log"):
+                _remove_left_log(path)
             if not (name.startswith(".merge-") and name.endswith(".json")):
                 continue
             try:
@@ -448,6 +450,12 @@ def repair_merges(git: Git, folder: str) -> None:
                 elif branch is not None:
                     continue  # a person works on something else there: wait until the target is checked out again
             remove_file(path)
+
+
+def _remove_left_log(path: str) -> None:
+    """Remove what git said in a merge that was killed, once its journal, which comes first, is gone."""
+    if not os.path.lexists(f"{path.removesuffix('.log')}.json"):
+        remove_file(path)
 
 
 def _find_branch(git: Git, checkout: str) -> str | None:
