@@ -210,8 +210,11 @@ def test_one_reset_time_is_shown(store: Store) -> None:
     assert {row.id: row.wake_at for row in rows} == {"run-1": AT + 5, "run-2": AT + 9, "run-3": None}
 
 
-def test_runs_that_wait_for_the_day_stay_until_something_is_left_of_its_budget(home: Home, store: Store) -> None:
-    home.config = home.config._replace(values={**home.config.values, "max_usd_per_day": 1.0})
+@pytest.mark.parametrize("budget", [1.0, 1e-7])
+def test_runs_that_wait_for_the_day_stay_until_something_is_left_of_its_budget(
+    home: Home, store: Store, budget: float
+) -> None:
+    home.config = home.config._replace(values={**home.config.values, "max_usd_per_day": budget})
     park(store, "waiting", WaitReason.BUDGET, AT)
     worker = begun(store, "working")
     store.spending.reserve(worker, 1_000_000, None, AT)

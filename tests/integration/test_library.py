@@ -244,8 +244,8 @@ def test_a_handle_answers_and_gives_a_message_and_a_new_limit(home: Home) -> Non
         run.resume(max_euros=1)
     with pytest.raises(UsageError, match="max_iterations must be a whole number"):
         run.resume(max_iterations="x")  # type: ignore[arg-type]
-    assert run.resume("go on", max_usd=7) is RunState.SUCCEEDED
-    assert (run.record.spec.limits.usd_micros, run.last_message) == (7_000_000, "hello")
+    assert run.resume("go on", max_usd=1e-7) is RunState.SUCCEEDED
+    assert (run.record.spec.limits.usd_micros, run.last_message) == (1, "hello")
     kinds = [event.kind for event in home.store().records.list_events(run.id)]
     assert "run.message" in kinds
     assert "run.changed" in kinds

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jackline.domain.limits import Limits, RetryPolicy, Spent, compute_backoff_ms, compute_wait, find_exhausted_limit
+from jackline.domain.limits import (
+    Limits,
+    RetryPolicy,
+    Spent,
+    compute_backoff_ms,
+    compute_wait,
+    count_units,
+    find_exhausted_limit,
+)
 
 UNHURRIED = settings(deadline=None)  # a busy machine is no reason to fail
 
@@ -15,6 +23,12 @@ RETRIES = st.integers(0, 10_000)
 AMOUNTS = st.fixed_dictionaries({name: st.integers(0, 10**9) for name in Spent._fields})
 COUNTED = ("wall_ms", "iterations", "steps", "calls", "usd_micros")
 NO_LIMITS = Limits(wall_ms=None, iterations=None, steps=None, calls=None, tokens=None, usd_micros=None)
+
+
+def test_the_smallest_budget_is_a_budget_and_only_0_is_none() -> None:
+    amounts = (0, 1e-9, 4e-7, 1.4e-6, 0.5)
+    assert [count_units(one, 1_000_000) for one in amounts] == [0, 1, 1, 1, 500_000]
+    assert count_units(-1e-9, 1_000_000) == 0
 
 
 @UNHURRIED

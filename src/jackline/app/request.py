@@ -16,7 +16,7 @@ from jackline.digests import hash_text
 from jackline.domain import ids
 from jackline.domain.agent_ref import split_agent
 from jackline.domain.events import NOTHING, canonical
-from jackline.domain.limits import Limits, RetryPolicy
+from jackline.domain.limits import Limits, RetryPolicy, count_units
 from jackline.domain.spec import (
     ALL_PASS,
     ANY_PASS,
@@ -172,7 +172,7 @@ def build_spec(request: Request, home: Home, run_id: str = _NEW_ID) -> Spec:
         idle_timeout_ms=_read_ms(config, "idle_seconds"),
         grace_ms=_read_ms(config, "grace_seconds"),
         limits=Limits(
-            wall_ms=_read_ms(config, "max_seconds") or None,
+            wall_ms=count_units(config.get_float("max_seconds"), 1000) or None,
             iterations=config.get_int("max_iterations") or None,
             steps=config.get_int("max_steps") or None,
             calls=config.get_int("max_calls") or None,
@@ -267,7 +267,7 @@ def _plan_pull_request(request: Request, workspace: str, branch: str, remotes: M
 
 def _limit_usd(home: Home, config: Config, names: Sequence[str]) -> int | None:
     """The budget in millionths of a dollar. Refuse one given for this run if an agent reports no usage."""
-    limit = round(config.get_float("max_usd") * 1_000_000) or None
+    limit = count_units(config.get_float("max_usd"), 1_000_000) or None
     declarations = [agents.load_adapter(config, name).declaration for name in names]
     blind = [one.name for one in declarations if not one.tokens and not one.cost]
     if limit is None or not blind:

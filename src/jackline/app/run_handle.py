@@ -146,13 +146,14 @@ class RunHandle:
         """
         from jackline.app.setting_keys import parse_setting
         from jackline.domain.amendment import LIMIT_SETTINGS, Amendment
+        from jackline.domain.limits import count_units
 
         settings = {setting: (field, unit) for field, (setting, unit) in LIMIT_SETTINGS.items()}
         if unknown := limits.keys() - settings.keys():
             message = f"unknown limit {min(unknown)}: use {', '.join(settings)}"
             raise TypeError(message)
         numbers = {name: float(parse_setting(name, total, "resume")) for name, total in limits.items()}
-        totals = {settings[name][0]: round(total * settings[name][1]) or None for name, total in numbers.items()}
+        totals = {settings[name][0]: count_units(total, settings[name][1]) or None for name, total in numbers.items()}
         amendment = Amendment(message=message, limits=totals, model=model, effort=effort)
         if not amendment.is_empty:
             self._home.amend(self.record, amendment)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from jackline.clock import host_name
 from jackline.domain.limit_gate import LimitProbe, decide_start, find_spread_out
+from jackline.domain.limits import count_units
 from jackline.domain.states import RunState, WaitReason
 from jackline.engine.owner_lock import has_waiter
 from jackline.engine.workspace_guard import continues_itself, is_of_this_boot
@@ -49,7 +50,7 @@ def find_next_wake(home: Home, after: int) -> int | None:
 
 def _has_day_budget(home: Home, at: int) -> bool:
     """Whether a turn could reserve something of the day's budget."""
-    limit = round(home.config.get_float("max_usd_per_day") * 1_000_000)
+    limit = count_units(home.config.get_float("max_usd_per_day"), 1_000_000)
     return not limit or home.store().spending.find_rest(limit, at) > 0
 
 

@@ -26,6 +26,7 @@ from jackline.app.run_wait import (
 )
 from jackline.app.trust import read_untrusted_settings
 from jackline.diagnostic_log import LOG
+from jackline.domain.limits import count_units
 from jackline.domain.prices import Price, PriceTable
 from jackline.domain.run_inputs import StopReason
 from jackline.domain.states import RunState, WaitReason
@@ -88,7 +89,7 @@ def build_settings(home: Home, on_ask: str = STOP) -> EngineSettings:
         server=server,
         server_missing=missing,
         asks=on_ask != DENY,
-        usd_micros_per_day=round(home.config.get_float("max_usd_per_day") * 1_000_000),
+        usd_micros_per_day=count_units(home.config.get_float("max_usd_per_day"), 1_000_000),
         prices=PriceTable({pattern: _build_price(table) for pattern, table in home.config.prices.items()}),
         find_binary=find_binary,
         read_untrusted=read_untrusted,

@@ -13,6 +13,7 @@ from jackline.cli.inbox_text import count_entries, format_body, format_heading
 from jackline.cli.prompts import LATER, AskEnd, Question, ask_question, build_question, find_run_change
 from jackline.clock import wall_ms
 from jackline.domain.amendment import LIMIT_SETTINGS, Amendment, suggest_totals
+from jackline.domain.limits import count_units
 from jackline.domain.states import RunState
 from jackline.errors import JacklineError
 from jackline.formatting import make_printable
@@ -131,7 +132,7 @@ class InboxWalk:
     def _answer_budget(self, run: Run, setting: str, typed: str) -> str:
         field, unit = next((field, unit) for field, (name, unit) in LIMIT_SETTINGS.items() if name == setting)
         try:
-            total = round(float(typed.removeprefix("$")) * unit)
+            total = count_units(float(typed.removeprefix("$")), unit)
         except (ValueError, OverflowError):
             raise JacklineError(f"'{typed[:40]}' is not a number") from None
         if total < 0:

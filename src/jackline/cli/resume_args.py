@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackline.domain.amendment import LIMIT_SETTINGS, Amendment
+from jackline.domain.limits import count_units
 from jackline.domain.spec import AgentOptions
 from jackline.errors import UsageError
 
@@ -59,7 +60,7 @@ def build_amendment(args: Namespace, home: Home, run: Run) -> Amendment:
     return Amendment(
         message=_read_message(args),
         limits={
-            field: round(config.get_float(setting) * unit) or None
+            field: count_units(config.get_float(setting), unit) or None
             for field, (setting, unit) in LIMIT_SETTINGS.items()
             if getattr(args, setting) is not None
         },

@@ -54,6 +54,11 @@ class Spent(NamedTuple):
         return Spent(**values)
 
 
+def count_units(amount: float, unit: int) -> int:
+    """An amount in whole units, such as dollars in millionths; the least of them is one, because 0 is no limit."""
+    return round(amount * unit) or int(amount > 0)
+
+
 def find_exhausted_limit(limits: Limits, spent: Spent) -> str | None:
     """Describe the first limit that is reached; None if there is room for one more unit of each."""
     for name in ("wall_ms", "iterations", "steps", "calls", "tokens", "usd_micros"):
