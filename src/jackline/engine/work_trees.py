@@ -38,8 +38,8 @@ _MARKER = "bound"  # its workspace was in a repository when the run began; it ho
 _ABSENT = "absent.json"  # the names of the files that were absent then
 _START = "start.json"  # where the run began
 _PROOF = "proof.json"  # what the last proof wrote
-_RUNNING = "running-proof.json"  # the tree that the proof runs on which has not ended
 _EARLIER = "earlier-proof.json"  # the same of the proof before the one that runs now
+_RUNNING = "running-proof.json"  # the tree of the proof that runs now; a proof that was cut off leaves it
 _NEW = "0 "  # begins the entry of a file that a tree lacks
 
 
